@@ -19,7 +19,7 @@ import {
   type FilterValue,
   SEARCH,
 } from '../lib/event-filters.ts'
-import { Type } from '../lib/json-schema.ts'
+import { closed, named, only, orNull, Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CHALLENGERS } from '../protocol/signatures/signatures.ts'
 
@@ -50,15 +50,12 @@ export const publicId = Type.String({
 })
 
 /** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
-export const CatchPlan = Type.Object(
-  {
-    ...configuredPlanFields,
-    requestLimit: UpTo(MAX_PLAN_COUNT),
-    storageLimitBytes: UpTo(MAX_STORAGE_BYTES),
-    maxBytesPerRequest: UpTo(LARGEST_BODY.inbox),
-  },
-  { additionalProperties: false },
-)
+export const CatchPlan = only({
+  ...configuredPlanFields,
+  requestLimit: UpTo(MAX_PLAN_COUNT),
+  storageLimitBytes: UpTo(MAX_STORAGE_BYTES),
+  maxBytesPerRequest: UpTo(LARGEST_BODY.inbox),
+})
 export type CatchPlan = Static<typeof CatchPlan>
 
 /** A plan in the catalogue. */
@@ -150,30 +147,23 @@ export const CatchState = Type.Enum([
  */
 export type CatchState = Static<typeof CatchState>
 
-export const CatchStatus = Type.Object(
-  {
-    publicId,
-    planId: PlanIdSchema,
-    status: CatchState,
-    ...limits,
-    acceptedRequestCount: Type.Integer({
-      minimum: 0,
-      description: 'How many requests of `requestLimit` are used, deleted ones too',
-    }),
-    storedBytes: Type.Integer({
-      minimum: 0,
-      description:
-        'What is kept of all requests: bodies, paths, queries, names and values of headers, in the bytes they were sent in',
-    }),
-    createdAt: DateTime,
-    expiresAt: WorksUntil,
-  },
-  {
-    'x-schema': 'CatchStatus',
-    additionalProperties: false,
-    description: 'The inbox with its limits and counters',
-  },
-)
+export const CatchStatus = closed('CatchStatus', 'The inbox with its limits and counters', {
+  publicId,
+  planId: PlanIdSchema,
+  status: CatchState,
+  ...limits,
+  acceptedRequestCount: Type.Integer({
+    minimum: 0,
+    description: 'How many requests of `requestLimit` are used, deleted ones too',
+  }),
+  storedBytes: Type.Integer({
+    minimum: 0,
+    description:
+      'What is kept of all requests: bodies, paths, queries, names and values of headers, in the bytes they were sent in',
+  }),
+  createdAt: DateTime,
+  expiresAt: WorksUntil,
+})
 /**
  * State, limits and counters of an inbox. Times are RFC 3339, and each request counts as one.
  * `storedBytes` sums up bodies, paths, queries, and the names and values of headers, as sent.
@@ -190,54 +180,39 @@ export type CatchStatus = Static<typeof CatchStatus>
  */
 const RESPONSE_STATUSES = [200, 201, 202, 204, 400, 403, 404, 409, 410, 422, 429] as const
 
-export const FixedResponse = Type.Object(
-  {
-    status: Type.Enum([...RESPONSE_STATUSES], { type: 'integer' }),
-    contentType: Type.Optional(Type.Enum(['text/plain', 'application/json'])),
-    body: Type.Optional(
-      Type.String({
-        maxLength: 4096,
-        description: 'At most 4096 bytes of UTF-8; none with status 204',
-      }),
-    ),
-    retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })),
-  },
-  { additionalProperties: false },
-)
+export const FixedResponse = only({
+  status: Type.Enum([...RESPONSE_STATUSES], { type: 'integer' }),
+  contentType: Type.Optional(Type.Enum(['text/plain', 'application/json'])),
+  body: Type.Optional(
+    Type.String({
+      maxLength: 4096,
+      description: 'At most 4096 bytes of UTF-8; none with status 204',
+    }),
+  ),
+  retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })),
+})
 
 const EchoName = Type.String({ minLength: 1, maxLength: 100 })
-export const EchoResponse = Type.Object(
-  {
-    echo: Type.Union(
-      [
-        Type.Object({ json: EchoName }, { additionalProperties: false }),
-        Type.Object({ query: EchoName }, { additionalProperties: false }),
-      ],
-      {
-        description:
-          'The name of a member of the JSON body as `json`, or of a parameter as `query`, in 1 to 100 characters',
-      },
-    ),
-  },
-  { additionalProperties: false },
-)
+export const EchoResponse = only({
+  echo: Type.Union([only({ json: EchoName }), only({ query: EchoName })], {
+    description:
+      'The name of a member of the JSON body as `json`, or of a parameter as `query`, in 1 to 100 characters',
+  }),
+})
 
 const Challenger = Type.Enum([...CHALLENGERS])
-export const HmacResponse = Type.Object(
-  {
-    hmac: Type.Object(
-      {
-        provider: Challenger,
-        secret: Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }),
-      },
-      {
-        additionalProperties: false,
-        description: `The provider (${CHALLENGERS.join(' or ')}), and the secret of its app in 1 to 256 visible characters`,
-      },
-    ),
-  },
-  { additionalProperties: false },
-)
+export const HmacResponse = only({
+  hmac: Type.Object(
+    {
+      provider: Challenger,
+      secret: Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }),
+    },
+    {
+      additionalProperties: false,
+      description: `The provider (${CHALLENGERS.join(' or ')}), and the secret of its app in 1 to 256 visible characters`,
+    },
+  ),
+})
 
 export const CatchResponse = Type.Union([FixedResponse, EchoResponse, HmacResponse], {
   'x-schema': 'CatchResponse',
@@ -257,14 +232,7 @@ export const CatchResponse = Type.Union([FixedResponse, EchoResponse, HmacRespon
 export type CatchResponse = Static<typeof CatchResponse>
 
 export const CatchResponseShown = Type.Union(
-  [
-    FixedResponse,
-    EchoResponse,
-    Type.Object(
-      { hmac: Type.Object({ provider: Challenger }, { additionalProperties: false }) },
-      { additionalProperties: false },
-    ),
-  ],
+  [FixedResponse, EchoResponse, only({ hmac: only({ provider: Challenger }) })],
   {
     'x-schema': 'CatchResponseShown',
     description: 'How the inbox answers; `{"status": 204}` if nothing was chosen',
@@ -301,20 +269,14 @@ export const RefusalReason = Type.Enum([
  */
 export type RefusalReason = Static<typeof RefusalReason>
 
-export const CatchRefusals = Type.Object(
+export const CatchRefusals = closed(
+  'CatchRefusals',
+  'How many requests an inbox refused, and why; counted a few seconds late',
   {
     total: Type.Integer({ minimum: 0, description: 'All refused requests', examples: [1] }),
     reasons: Type.Array(
-      Type.Object(
-        { reason: RefusalReason, count: AtLeast1, firstAt: DateTime, lastAt: DateTime },
-        { additionalProperties: false },
-      ),
+      only({ reason: RefusalReason, count: AtLeast1, firstAt: DateTime, lastAt: DateTime }),
     ),
-  },
-  {
-    'x-schema': 'CatchRefusals',
-    additionalProperties: false,
-    description: 'How many requests an inbox refused, and why; counted a few seconds late',
   },
 )
 /**
@@ -330,67 +292,58 @@ export type CatchRefusals = Static<typeof CatchRefusals>
 export const Access = Type.Enum([...EVENT_FILTERS.access.schema.enum])
 export type Access = Static<typeof Access>
 
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()])
-
-export const CatchIpLocation = Type.Object(
+export const CatchIpLocation = closed(
+  'CatchIpLocation',
+  'Where the address of the sender roughly is, looked up without asking anybody',
   {
     ip: Type.String({ examples: ['203.0.113.7'] }),
-    country: nullable(Type.String({ description: 'ISO 3166-1 alpha-2', examples: ['DE'] })),
-    city: nullable(Type.String({ examples: ['Berlin'] })),
-    continent: nullable(Type.String({ examples: ['EU'] })),
-    latitude: nullable(Type.Number({ description: 'In degrees', examples: [52.5] })),
-    longitude: nullable(Type.Number({ description: 'In degrees', examples: [13.4] })),
+    country: orNull(Type.String({ description: 'ISO 3166-1 alpha-2', examples: ['DE'] })),
+    city: orNull(Type.String({ examples: ['Berlin'] })),
+    continent: orNull(Type.String({ examples: ['EU'] })),
+    latitude: orNull(Type.Number({ description: 'In degrees', examples: [52.5] })),
+    longitude: orNull(Type.Number({ description: 'In degrees', examples: [13.4] })),
     source: Type.String({ description: 'The database that said so', examples: ['GeoLite2-City'] }),
-  },
-  {
-    'x-schema': 'CatchIpLocation',
-    additionalProperties: false,
-    description: 'Where the address of the sender roughly is, looked up without asking anybody',
   },
 )
 export type CatchIpLocation = Static<typeof CatchIpLocation>
 
-export const CatchEvent = Type.Object(
-  {
-    id: Type.String({ format: 'uuid' }),
-    sequence: Type.Integer({
-      minimum: 1,
-      description: 'Counts the requests of this inbox from 1; deleted ones leave a gap',
-    }),
-    receivedAt: DateTime,
-    access: Access,
-    method: Type.String({ examples: ['POST'] }),
-    path: Type.String({
-      description: 'What follows /c/{publicId}, as sent',
-      examples: ['/orders'],
-    }),
-    query: Type.String({
-      description: 'Raw, without the question mark',
-      examples: ['id=7'],
-    }),
-    headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
-      description: 'As sent: in their order, repeated ones too',
-      examples: [[{ name: 'Content-Type', value: 'application/json' }]],
-    }),
-    contentType: nullable(Type.String({ examples: ['application/json'] })),
-    body: Type.String({ description: 'See `bodyEncoding`', examples: ['{"paid":true}'] }),
-    bodyEncoding: Type.Enum(['utf8', 'base64'], {
-      description: '`base64` for a body that is not UTF-8 text',
-    }),
-    bodyBytes: Type.Integer({ minimum: 0, description: 'The length as sent', examples: [13] }),
-    bodySha256: Type.String({
-      description: 'Of the bytes as sent, lower-case hex',
-      examples: ['c1f7a08f4c2e0a6d6f0b1f0ed1fb7f0a9f0f4b0f7c7d3a5e2b9c8d7e6f5a4b3c'],
-    }),
-    sourceIp: Type.String({
-      description: 'Of the sender; behind a trusted proxy as that one says',
-      examples: ['203.0.113.7'],
-    }),
-    ipLocation: nullable(CatchIpLocation),
-  },
-  { 'x-schema': 'CatchEvent', description: 'One request as it came' },
-)
+export const CatchEvent = named('CatchEvent', 'One request as it came', {
+  id: Type.String({ format: 'uuid' }),
+  sequence: Type.Integer({
+    minimum: 1,
+    description: 'Counts the requests of this inbox from 1; deleted ones leave a gap',
+  }),
+  receivedAt: DateTime,
+  access: Access,
+  method: Type.String({ examples: ['POST'] }),
+  path: Type.String({
+    description: 'What follows /c/{publicId}, as sent',
+    examples: ['/orders'],
+  }),
+  query: Type.String({
+    description: 'Raw, without the question mark',
+    examples: ['id=7'],
+  }),
+  headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
+    description: 'As sent: in their order, repeated ones too',
+    examples: [[{ name: 'Content-Type', value: 'application/json' }]],
+  }),
+  contentType: orNull(Type.String({ examples: ['application/json'] })),
+  body: Type.String({ description: 'See `bodyEncoding`', examples: ['{"paid":true}'] }),
+  bodyEncoding: Type.Enum(['utf8', 'base64'], {
+    description: '`base64` for a body that is not UTF-8 text',
+  }),
+  bodyBytes: Type.Integer({ minimum: 0, description: 'The length as sent', examples: [13] }),
+  bodySha256: Type.String({
+    description: 'Of the bytes as sent, lower-case hex',
+    examples: ['c1f7a08f4c2e0a6d6f0b1f0ed1fb7f0a9f0f4b0f7c7d3a5e2b9c8d7e6f5a4b3c'],
+  }),
+  sourceIp: Type.String({
+    description: 'Of the sender; behind a trusted proxy as that one says',
+    examples: ['203.0.113.7'],
+  }),
+  ipLocation: orNull(CatchIpLocation),
+})
 /**
  * One captured request. `sequence` counts from 1 in its inbox. `body` is text or base64, see
  * `bodyEncoding`; `bodyBytes` is its length in bytes. `headers` are in the order of the request.
@@ -418,51 +371,48 @@ const filters = Object.fromEntries(
 const search = { q: Type.Optional(SEARCH as object as TUnsafe<string>) }
 
 /** What a live stream leaves out. */
-export const StreamQuery = Type.Object({ ...filters, ...search }, { additionalProperties: false })
+export const StreamQuery = only({ ...filters, ...search })
 export type StreamQuery = Static<typeof StreamQuery>
 
-export const EventQuery = Type.Object(
-  {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 50,
-        default: 20,
-        description: 'At most this many events',
-        examples: [50],
-      }),
-    ),
-    cursor: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: MAX_SEQUENCE,
-        description: 'Returns sequences below this one: the `nextCursor` of the page before',
-        examples: [21],
-      }),
-    ),
-    after: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: MAX_SEQUENCE,
-        description:
-          'Returns sequences above this one, oldest first and without a cursor: the next request names the last sequence that it got, or after an empty page its `latestSequence`. Not with `cursor`',
-        examples: [17],
-      }),
-    ),
-    wait: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: MAX_WAIT_SECONDS,
-        description:
-          'Waits this many seconds for an event after `after`, or for the next one without it. Answers an empty page if none comes, and at once if none can come for now. Not with `cursor`',
-        examples: [30],
-      }),
-    ),
-    ...filters,
-    ...search,
-  },
-  { additionalProperties: false },
-)
+export const EventQuery = only({
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 50,
+      default: 20,
+      description: 'At most this many events',
+      examples: [50],
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_SEQUENCE,
+      description: 'Returns sequences below this one: the `nextCursor` of the page before',
+      examples: [21],
+    }),
+  ),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_SEQUENCE,
+      description:
+        'Returns sequences above this one, oldest first and without a cursor: the next request names the last sequence that it got, or after an empty page its `latestSequence`. Not with `cursor`',
+      examples: [17],
+    }),
+  ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_WAIT_SECONDS,
+      description:
+        'Waits this many seconds for an event after `after`, or for the next one without it. Answers an empty page if none comes, and at once if none can come for now. Not with `cursor`',
+      examples: [30],
+    }),
+  ),
+  ...filters,
+  ...search,
+})
 /**
  * Selects a page of events: at most `limit` events (1 to 50, default 20) with sequences below
  * `cursor`, or the oldest above `after`, that match the filter, which `EventFilter` explains. `wait`
@@ -474,10 +424,12 @@ export const EventQuery = Type.Object(
  */
 export type EventQuery = Static<typeof EventQuery>
 
-export const EventPage = Type.Object(
+export const EventPage = named(
+  'EventPage',
+  'A page of events, newest first; with `after`, oldest first',
   {
     events: Type.Array(CatchEvent),
-    nextCursor: nullable(
+    nextCursor: orNull(
       Type.Integer({
         minimum: 1,
         description: 'The `cursor` of the next page; null on the last, and with `after`',
@@ -488,10 +440,6 @@ export const EventPage = Type.Object(
       description: 'The newest of the whole inbox; 0 while it is empty',
       examples: [1],
     }),
-  },
-  {
-    'x-schema': 'EventPage',
-    description: 'A page of events, newest first; with `after`, oldest first',
   },
 )
 /**

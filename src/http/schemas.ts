@@ -2,7 +2,7 @@
 
 import type { Static, TSchema } from 'typebox'
 import type { TokenKind } from '../lib/ids.ts'
-import { Type } from '../lib/json-schema.ts'
+import { closed, orNull, Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { IDEMPOTENCY_KEY } from '../payment/keys.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
@@ -13,7 +13,7 @@ export const PlanIdSchema = Type.Enum([...PLAN_IDS], { 'x-schema': 'PlanId' })
 const ProductSchema = Type.Enum(PRODUCT_NAMES, { 'x-schema': 'Product' })
 export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'], { 'x-schema': 'Network' })
 export const DateTime = Type.String({ format: 'date-time' })
-export const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
+export const DateTimeOrNull = orNull(DateTime)
 const Count = (minimum: number) => Type.Integer({ minimum })
 export const AtLeast0 = Count(0)
 export const AtLeast1 = Count(1)
@@ -372,16 +372,12 @@ export const configuredPlanFields = {
 
 export const NoContent = Type.Null({ description: 'Done; no body.' })
 
-export const NewToken = Type.Object(
+export const NewToken = closed(
+  'NewToken',
+  'The new token. One to send or to ping with replaces the one before at once; an owner token with its first use',
   {
     kind: Type.Enum(['owner', 'ingest', 'ping'], { description: 'What the token allows' }),
     token: Type.String({ description: 'Shown once' }),
-  },
-  {
-    'x-schema': 'NewToken',
-    additionalProperties: false,
-    description:
-      'The new token. One to send or to ping with replaces the one before at once; an owner token with its first use',
   },
 )
 /**

@@ -49,6 +49,25 @@ const builders = {
 
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
 
+export const orNull = <Of extends Parameters<typeof Type.Union>[0][number]>(
+  schema: Of,
+  options: { description?: string } = {},
+) => Type.Union([schema, Type.Null()], options)
+
+type Members = Parameters<typeof Type.Object>[0]
+
+/** An object with no members but these. */
+export const only = <Of extends Members>(members: Of) =>
+  Type.Object(members, { additionalProperties: false })
+
+/** An object by its name in the documents. */
+export const named = <Of extends Members>(name: string, description: string, members: Of) =>
+  Type.Object(members, { 'x-schema': name, description })
+
+/** The same with no members but these. */
+export const closed = <Of extends Members>(name: string, description: string, members: Of) =>
+  Type.Object(members, { 'x-schema': name, additionalProperties: false, description })
+
 /** The members of a schema that are read here: to say what is wrong, to write answers, and to make examples. */
 export type JsonSchema = {
   type?: string

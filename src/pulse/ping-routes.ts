@@ -6,7 +6,7 @@ import { bearerToken } from '../http/credentials.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
 import type { Limit, Limits } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
-import { Type } from '../lib/json-schema.ts'
+import { only, Type } from '../lib/json-schema.ts'
 import { PINGS, SIGNALS } from './limits.ts'
 import { publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
@@ -24,18 +24,15 @@ const ALERT_HEADER = 'mayfly-alert'
 
 const security = [{ bearer: [] }]
 const monitorParams = { publicId }
-const querystring = Type.Object(
-  {
-    rid: Type.Optional(
-      Type.String({
-        format: 'uuid',
-        description: 'Names the run, where runs of a job overlap',
-        examples: ['7f8c6f3e-6a0f-4d5c-9a53-0b8f3c1d2e4f'],
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const querystring = only({
+  rid: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description: 'Names the run, where runs of a job overlap',
+      examples: ['7f8c6f3e-6a0f-4d5c-9a53-0b8f3c1d2e4f'],
+    }),
+  ),
+})
 
 export function mountPings(
   app: App,

@@ -12,7 +12,7 @@ import {
   UpTo,
   WorksUntil,
 } from '../http/schemas.ts'
-import { Type } from '../lib/json-schema.ts'
+import { closed, only, orNull, Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */
@@ -50,16 +50,13 @@ export const publicId = Type.String({
 })
 
 /** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
-export const PulsePlan = Type.Object(
-  {
-    ...configuredPlanFields,
-    heartbeatLimit: UpTo(MAX_PLAN_COUNT),
-    // A cadence above the maximum interval could not be set, so it must not be sold.
-    suggestedCadenceSeconds: UpTo(INTERVAL_SECONDS.maximum),
-    minimumGraceSeconds: UpTo(GRACE_SECONDS.maximum),
-  },
-  { additionalProperties: false },
-)
+export const PulsePlan = only({
+  ...configuredPlanFields,
+  heartbeatLimit: UpTo(MAX_PLAN_COUNT),
+  // A cadence above the maximum interval could not be set, so it must not be sold.
+  suggestedCadenceSeconds: UpTo(INTERVAL_SECONDS.maximum),
+  minimumGraceSeconds: UpTo(GRACE_SECONDS.maximum),
+})
 export type PulsePlan = Static<typeof PulsePlan>
 
 /** A plan in the catalogue. */
@@ -205,10 +202,10 @@ export const PulseSchedule = Type.Object(
 export type PulseSchedule = Static<typeof PulseSchedule>
 
 /** What a monitor is bought with besides its plan, in the header of the purchase. */
-export const MonitorTerms = Type.Object(
-  { ...PulseSettings.properties, schedule: Type.Optional(PulseSchedule) },
-  { additionalProperties: false },
-)
+export const MonitorTerms = only({
+  ...PulseSettings.properties,
+  schedule: Type.Optional(PulseSchedule),
+})
 export type MonitorTerms = PulseSettings & { schedule?: PulseSchedule }
 
 export const PULSE_STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
@@ -224,78 +221,66 @@ export const PulseState = Type.Enum([...PULSE_STATES])
 export type PulseState = (typeof PULSE_STATES)[number]
 
 /** Null for a failure that gave no code. */
-export const ExitCode = Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.Null()])
-export const Rid = Type.Union([Type.String({ format: 'uuid' }), Type.Null()])
+export const ExitCode = orNull(Type.Integer({ minimum: 0, maximum: 255 }))
+export const Rid = orNull(Type.String({ format: 'uuid' }))
 
 const WhenDue = Type.String({ format: 'date-time', description: 'When the next ping is due' })
 const WhenLate = Type.String({
   format: 'date-time',
   description: 'When it turns late without a ping, or when it did',
 })
-const orNull = <T extends typeof WhenDue>(schema: T) => Type.Union([schema, Type.Null()])
-
-export const PulseStatus = Type.Object(
-  {
-    publicId,
-    planId: PlanIdSchema,
-    state: PulseState,
-    name: Type.String({ examples: ['backup'] }),
-    description: Type.String({ examples: ['The nightly backup'] }),
-    expectedIntervalSeconds: Type.Integer({ minimum: 1, examples: [3_600] }),
-    graceSeconds: Type.Integer({ minimum: 1, examples: [600] }),
-    schedule: Type.Union([PulseSchedule, Type.Null()], {
-      description: 'Expects pings in place of the interval; null without one',
+export const PulseStatus = closed('PulseStatus', 'The monitor with its settings and counters', {
+  publicId,
+  planId: PlanIdSchema,
+  state: PulseState,
+  name: Type.String({ examples: ['backup'] }),
+  description: Type.String({ examples: ['The nightly backup'] }),
+  expectedIntervalSeconds: Type.Integer({ minimum: 1, examples: [3_600] }),
+  graceSeconds: Type.Integer({ minimum: 1, examples: [600] }),
+  schedule: orNull(PulseSchedule, {
+    description: 'Expects pings in place of the interval; null without one',
+  }),
+  publicStatusEnabled: Type.Boolean(),
+  publicStatusId: Type.String({
+    description: 'For sharing; reveals nothing about the monitor',
+    examples: ['pulse_status_9NfXb2mQx7RkT0cLz3H5jW'],
+  }),
+  heartbeatLimit,
+  acceptedHeartbeatCount: AtLeast0,
+  remainingHeartbeats: AtLeast0,
+  lastPingAt: DateTimeOrNull,
+  nextExpectedAt: orNull(WhenDue),
+  lateAt: orNull(WhenLate),
+  stateChangedAt: DateTime,
+  createdAt: DateTime,
+  expiresAt: WorksUntil,
+  recentHeartbeats: Type.Array(DateTime, {
+    maxItems: 100,
+    description: 'The last 100 times, newest first',
+  }),
+  blindWindows: Type.Array(Type.Object({ beganAt: DateTime, endedAt: DateTime }), {
+    maxItems: 20,
+    description: 'When the service could not receive pings, newest first; they move `lateAt`',
+  }),
+  failure: orNull(Type.Object({ since: DateTime, exitCode: ExitCode }), {
+    description: 'The first failure since a success, while there was none: the monitor is `late`',
+  }),
+  openRuns: Type.Array(Type.Object({ rid: Rid, startedAt: DateTime }), {
+    maxItems: 16,
+    description: 'Runs that have sent a start and no end',
+  }),
+  lastRun: orNull(
+    Type.Object({
+      rid: Rid,
+      result: Type.Enum(['ok', 'failed']),
+      exitCode: ExitCode,
+      startedAt: DateTimeOrNull,
+      endedAt: DateTime,
+      durationSeconds: orNull(Type.Number()),
     }),
-    publicStatusEnabled: Type.Boolean(),
-    publicStatusId: Type.String({
-      description: 'For sharing; reveals nothing about the monitor',
-      examples: ['pulse_status_9NfXb2mQx7RkT0cLz3H5jW'],
-    }),
-    heartbeatLimit,
-    acceptedHeartbeatCount: AtLeast0,
-    remainingHeartbeats: AtLeast0,
-    lastPingAt: DateTimeOrNull,
-    nextExpectedAt: orNull(WhenDue),
-    lateAt: orNull(WhenLate),
-    stateChangedAt: DateTime,
-    createdAt: DateTime,
-    expiresAt: WorksUntil,
-    recentHeartbeats: Type.Array(DateTime, {
-      maxItems: 100,
-      description: 'The last 100 times, newest first',
-    }),
-    blindWindows: Type.Array(Type.Object({ beganAt: DateTime, endedAt: DateTime }), {
-      maxItems: 20,
-      description: 'When the service could not receive pings, newest first; they move `lateAt`',
-    }),
-    failure: Type.Union([Type.Object({ since: DateTime, exitCode: ExitCode }), Type.Null()], {
-      description: 'The first failure since a success, while there was none: the monitor is `late`',
-    }),
-    openRuns: Type.Array(Type.Object({ rid: Rid, startedAt: DateTime }), {
-      maxItems: 16,
-      description: 'Runs that have sent a start and no end',
-    }),
-    lastRun: Type.Union(
-      [
-        Type.Object({
-          rid: Rid,
-          result: Type.Enum(['ok', 'failed']),
-          exitCode: ExitCode,
-          startedAt: DateTimeOrNull,
-          endedAt: DateTime,
-          durationSeconds: Type.Union([Type.Number(), Type.Null()]),
-        }),
-        Type.Null(),
-      ],
-      { description: 'The last run that sent a start, an exit code or a failure, and has ended' },
-    ),
-  },
-  {
-    'x-schema': 'PulseStatus',
-    additionalProperties: false,
-    description: 'The monitor with its settings and counters',
-  },
-)
+    { description: 'The last run that sent a start, an exit code or a failure, and has ended' },
+  ),
+})
 /**
  * State, settings and counters of a monitor. Times are RFC 3339, and null if they do not apply.
  * `recentHeartbeats` has the times of the last 100 pings, newest first, and `blindWindows` the last 20 times in
@@ -332,19 +317,12 @@ export const StatusQuery = Type.Object({
 })
 export type StatusQuery = Static<typeof StatusQuery>
 
-export const RevealSwitch = Type.Object(
-  {
-    switchId: Type.String({
-      description: 'Tells nothing of the monitor',
-      examples: ['pulse_switch_0cLz3H5jW9NfXb2mQx7RkT'],
-    }),
-  },
-  {
-    'x-schema': 'RevealSwitch',
-    additionalProperties: false,
-    description: 'Binds secrets to the silence of a monitor',
-  },
-)
+export const RevealSwitch = closed('RevealSwitch', 'Binds secrets to the silence of a monitor', {
+  switchId: Type.String({
+    description: 'Tells nothing of the monitor',
+    examples: ['pulse_switch_0cLz3H5jW9NfXb2mQx7RkT'],
+  }),
+})
 /**
  * The switch of a monitor. A whisper that is bought with `revealWhen: switchId` opens when the monitor falls
  * silent.
@@ -355,19 +333,12 @@ export const RevealSwitch = Type.Object(
  */
 export type RevealSwitch = Static<typeof RevealSwitch>
 
-export const PublicPulseStatus = Type.Object(
-  {
-    name: Type.String({ examples: ['backup'] }),
-    description: Type.String({ examples: ['The nightly backup'] }),
-    state: PulseState,
-    lastPingAt: DateTimeOrNull,
-  },
-  {
-    'x-schema': 'PublicPulseStatus',
-    additionalProperties: false,
-    description: 'What the owner of a monitor shares',
-  },
-)
+export const PublicPulseStatus = closed('PublicPulseStatus', 'What the owner of a monitor shares', {
+  name: Type.String({ examples: ['backup'] }),
+  description: Type.String({ examples: ['The nightly backup'] }),
+  state: PulseState,
+  lastPingAt: DateTimeOrNull,
+})
 /**
  * The public status that an owner shares. It reveals no id or token of the monitor itself.
  *

@@ -1,7 +1,7 @@
 /** The types of alerts: where they go, and what was sent. The same for every product that tells. */
 import type { Static } from 'typebox'
 import { URL_FORMATS } from '../../lib/alert-formats.ts'
-import { Type } from '../../lib/json-schema.ts'
+import { closed, only, orNull, Type } from '../../lib/json-schema.ts'
 import { DateTime, DateTimeOrNull } from '../schemas.ts'
 
 /** How many destinations an owner has at most. */
@@ -85,34 +85,23 @@ const destinationFields = {
   }),
 }
 const OUTCOMES = ['2xx', '4xx', '5xx', 'failed'] as const
-const OutcomeOrNull = Type.Union([Type.Enum([...OUTCOMES]), Type.Null()], {
+const OutcomeOrNull = orNull(Type.Enum([...OUTCOMES]), {
   description: 'Of the last try; `failed` without an answer',
 })
 
-export const AlertsSet = Type.Object(
-  {
-    destinations: Type.Array(
-      Type.Object(
-        {
-          ...destinationFields,
-          secret: Type.Union([Type.String({ examples: ['whsec_MfKQ...'] }), Type.Null()], {
-            description:
-              'Signs the messages. Shown once: null for a destination that was set before',
-          }),
-          test: Type.Union([Type.Enum([...OUTCOMES, 'no echo']), Type.Null()], {
-            description: 'How the test ended; null if none was sent',
-          }),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  },
-  {
-    'x-schema': 'AlertsSet',
-    additionalProperties: false,
-    description: 'The destinations as they are now',
-  },
-)
+export const AlertsSet = closed('AlertsSet', 'The destinations as they are now', {
+  destinations: Type.Array(
+    only({
+      ...destinationFields,
+      secret: orNull(Type.String({ examples: ['whsec_MfKQ...'] }), {
+        description: 'Signs the messages. Shown once: null for a destination that was set before',
+      }),
+      test: orNull(Type.Enum([...OUTCOMES, 'no echo']), {
+        description: 'How the test ended; null if none was sent',
+      }),
+    }),
+  ),
+})
 /**
  * The destinations after they were set or tested. `secret` is in the answer that made one, and never again.
  *
@@ -123,30 +112,24 @@ export const AlertsSet = Type.Object(
  */
 export type AlertsSet = Static<typeof AlertsSet>
 
-export const AlertsStatus = Type.Object(
+export const AlertsStatus = closed(
+  'AlertsStatus',
+  'The destinations, and the alerts that they were sent',
   {
-    destinations: Type.Array(Type.Object(destinationFields, { additionalProperties: false })),
+    destinations: Type.Array(only(destinationFields)),
     deliveries: Type.Array(
-      Type.Object(
-        {
-          messageId: Type.String({ examples: ['msg_2mQx7RkT0cLz3H5jW9NfXb'] }),
-          destinationId: Type.String({ examples: ['alert_5jW9mNf2XbA7qRkT0cLz3H'] }),
-          type: Type.String({ description: 'What happened', examples: ['pulse.late'] }),
-          happenedAt: DateTime,
-          triedAt: DateTimeOrNull,
-          outcome: OutcomeOrNull,
-          attempts: Type.Integer({ minimum: 0, examples: [1] }),
-          nextTryAt: DateTimeOrNull,
-        },
-        { additionalProperties: false },
-      ),
+      only({
+        messageId: Type.String({ examples: ['msg_2mQx7RkT0cLz3H5jW9NfXb'] }),
+        destinationId: Type.String({ examples: ['alert_5jW9mNf2XbA7qRkT0cLz3H'] }),
+        type: Type.String({ description: 'What happened', examples: ['pulse.late'] }),
+        happenedAt: DateTime,
+        triedAt: DateTimeOrNull,
+        outcome: OutcomeOrNull,
+        attempts: Type.Integer({ minimum: 0, examples: [1] }),
+        nextTryAt: DateTimeOrNull,
+      }),
       { maxItems: 100, description: 'Of the last 24 hours, and what waits; the newest first' },
     ),
-  },
-  {
-    'x-schema': 'AlertsStatus',
-    additionalProperties: false,
-    description: 'The destinations, and the alerts that they were sent',
   },
 )
 /**

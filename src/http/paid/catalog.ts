@@ -1,6 +1,6 @@
 /** The catalogue: what is on sale, composed of each product's entry. */
 import type { TSchema } from 'typebox'
-import { Type } from '../../lib/json-schema.ts'
+import { closed, only, Type } from '../../lib/json-schema.ts'
 import type { NodeHealth } from '../../payment/health.ts'
 import type { App } from '../app.ts'
 import { type ClientAddress, clientScope } from '../client-address.ts'
@@ -26,9 +26,8 @@ export function mountCatalog(
     newOrders: Pick<NewOrders, 'isSoldOut'>
   },
 ): void {
-  const schema = Type.Object(
+  const schema = only(
     Object.fromEntries(deps.entries.map(({ product, schema }) => [product, schema])),
-    { additionalProperties: false },
   )
   /** Made at each request: a reload can change the plans, and a ceiling can be reached. */
   const products = (isSoldOut: boolean) =>
@@ -52,20 +51,13 @@ export function mountCatalog(
         summary: 'Products, plans and prices',
         description: 'Read it before you buy: prices, limits, and whether the checkout is open.',
         response: {
-          200: Type.Object(
-            {
-              checkoutEnabled: Type.Boolean({
-                description: 'Whether the node takes payments now',
-              }),
-              currency: Type.Literal('sat'),
-              products: schema,
-            },
-            {
-              additionalProperties: false,
-              description: 'What is on sale, and whether it can be bought now',
-              'x-schema': 'Catalogue',
-            },
-          ),
+          200: closed('Catalogue', 'What is on sale, and whether it can be bought now', {
+            checkoutEnabled: Type.Boolean({
+              description: 'Whether the node takes payments now',
+            }),
+            currency: Type.Literal('sat'),
+            products: schema,
+          }),
           ...errors('rate limited'),
         },
       },

@@ -1,7 +1,7 @@
 /** How the OpenAPI document describes a paid route. */
 
 import type { FastifySchema } from 'fastify'
-import { Type } from '../../lib/json-schema.ts'
+import { only, Type } from '../../lib/json-schema.ts'
 import { memoOf } from '../../payment/order.ts'
 import { wwwAuthenticate } from '../response-headers.ts'
 import {
@@ -239,7 +239,7 @@ const WHAT = { GET: '', HEAD: ', to see the challenge alone', POST: ', by POST' 
 
 const NOTHING = {
   content: {
-    'application/json': { schema: Type.Object({}, { additionalProperties: false }), example: {} },
+    'application/json': { schema: only({}), example: {} },
   },
 }
 

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Db } from '../../db/db.ts'
 import { unlessAborted } from '../../lib/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { Type } from '../../lib/json-schema.ts'
+import { named, Type } from '../../lib/json-schema.ts'
 import { ERRORS, type Phrase } from '../../protocol/errors.ts'
 import type { App } from '../app.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
@@ -30,10 +30,9 @@ export type Readiness = {
 const NOT_READY = 'not ready' satisfies Phrase
 const Part = Type.Enum(['up', 'down'])
 
-const Ready = Type.Object(
-  { status: Type.Literal('ready') },
-  { description: 'The store answers, and the node takes money', 'x-schema': 'Ready' },
-)
+const Ready = named('Ready', 'The store answers, and the node takes money', {
+  status: Type.Literal('ready'),
+})
 
 const NotReady = Type.Object(
   {
@@ -114,10 +113,10 @@ function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<bool
 
 // Whether the process is alive. It does not depend on the node; the catalogue and /ready report that.
 
-const Health = Type.Object(
-  { service: Type.String({ examples: ['mayfly'] }), status: Type.Literal('ok') },
-  { description: 'It runs', 'x-schema': 'Health' },
-)
+const Health = named('Health', 'It runs', {
+  service: Type.String({ examples: ['mayfly'] }),
+  status: Type.Literal('ok'),
+})
 
 export function mountHealth(app: App): void {
   app.route({

@@ -1,7 +1,7 @@
 /** The simulator over HTTP: the payer's side, and who may use a local one. Mounted with that backend only. */
 
 import type { IncomingMessage } from 'node:http'
-import { Type } from '../../lib/json-schema.ts'
+import { named, Type } from '../../lib/json-schema.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Simulator } from '../../lightning/simulator.ts'
 import { isLoopbackHost } from '../../protocol/ip-address.ts'
@@ -28,16 +28,13 @@ const SimulatedPayment = Type.Object(
   },
 )
 
-const SimulatedProof = Type.Object(
-  {
-    preimage: Type.String({
-      description: 'The proof of the payment: 64 hex digits',
-      examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
-    }),
-    paymentHash: PaymentHash,
-  },
-  { description: 'Paid, and the order is settled', 'x-schema': 'SimulatedProof' },
-)
+const SimulatedProof = named('SimulatedProof', 'Paid, and the order is settled', {
+  preimage: Type.String({
+    description: 'The proof of the payment: 64 hex digits',
+    examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
+  }),
+  paymentHash: PaymentHash,
+})
 
 /** @throws Problem for a request that did not come from this machine by its own name. */
 export type RefuseStrangers = (request: IncomingMessage) => void
