@@ -3,8 +3,6 @@
  * is loaded by the first one.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { Readable } from 'node:stream'
-import type { ReadableStream } from 'node:stream/web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { inScope, receiveBody } from '../../http/body.ts'
@@ -194,18 +192,11 @@ function textHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   )
 }
 
-async function send(reply: FastifyReply, answered: Response): Promise<FastifyReply> {
-  // The client has gone; nobody reads this.
+/** @throws Problem if the client has gone, so that nobody reads this. */
+function send(reply: FastifyReply, answered: Response): FastifyReply {
   if (answered.status === 499) throw problem('request timeout')
-  reply.code(answered.status)
-  for (const [name, value] of answered.headers) {
-    if (name !== 'connection' && name !== 'content-length' && name !== 'cache-control') {
-      reply.header(name, value)
-    }
-  }
-  const isStream = answered.headers.get('content-type')?.startsWith('text/event-stream')
-  if (!answered.body) return reply.send()
-  if (!isStream) return reply.serializer((text: string) => text).send(await answered.text())
-  // The library says that proxies must not collect the events.
-  return reply.send(Readable.fromWeb(answered.body as ReadableStream<Uint8Array>))
+  // The server says these itself.
+  for (const name of ['connection', 'content-length', 'cache-control'])
+    answered.headers.delete(name)
+  return reply.send(answered)
 }
