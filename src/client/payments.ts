@@ -1,14 +1,8 @@
 /**
- * Buying: one key, one order, one invoice, one payment, however often an answer is lost or a program
- * is killed. Each step is written to the store before the next one begins:
- *
- * - `quoted`: the invoice is checked. No wallet was asked.
- * - `paying`: the wallet may have it. From now on only this invoice is handed to a wallet, and only to this wallet.
- * - `failed`: the wallet says that it did not pay. The same invoice may be tried again until it expires.
- * - `paid`: the preimage is here, and no wallet is needed any more.
- * - `delivered`: what was bought is here.
- *
- * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
+ * Buying: one key, one order, one invoice, one payment, however often an answer is lost or a program is killed. Each
+ * state (`PurchaseState`) is written to the store before the next step. From `paying` on, only this invoice is handed to
+ * a wallet, and only to this one. Another invoice is possible when that wallet still says, ten minutes after the expiry,
+ * that it did not pay.
  */
 
 import { sha256 } from '../lib/sha256.ts'

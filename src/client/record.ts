@@ -11,7 +11,7 @@ import type { PaymentQuote } from './purchase.ts'
 
 /**
  * Where a purchase is. `quoted`: it has an invoice, and no wallet was asked. `paying`: a wallet may pay that invoice,
- * whatever anybody says. `failed`: the wallet says that it did not. `paid`: the record has the preimage.
+ * whatever anybody says. `failed`: the wallet says that it did not, and may be asked again until it expires. `paid`: the record has the preimage.
  * `delivered`: it has what was bought.
  */
 export type PurchaseState = 'quoted' | 'paying' | 'failed' | 'paid' | 'delivered'
