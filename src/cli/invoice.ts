@@ -11,14 +11,11 @@ export async function withWallet<T>(
   cli: Pick<Cli, 'walletUrl' | 'url' | 'traced'>,
   work: (wallet: Wallet | null) => Promise<T>,
 ): Promise<T> {
-  const { walletUrl, url } = cli
+  const { walletUrl } = cli
   if (walletUrl === null) return work(null)
   // Loaded only when needed, since the wallets' modules are large.
   const { openWallet } = await import('./wallet.ts')
-  const { wallet, close } = await openWallet(walletUrl, {
-    serviceUrl: url,
-    traced: cli.traced,
-  }).catch((error) => {
+  const { wallet, close } = await openWallet(walletUrl, cli).catch((error) => {
     const sentence = messageOf(error)
     throw misuse(`${sentence.replace(/\.$/, '')}.`)
   })

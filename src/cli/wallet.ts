@@ -14,32 +14,25 @@ import {
   readNwcUrl,
   readPhoenixdUrl,
 } from '../lightning/urls.ts'
+import type { Cli } from './cli.ts'
 
 const SETTING = 'MAYFLY_WALLET_URL'
 // A payment may take long to find a route, while a look-up is quick.
 const NWC_PAY_MS = 60_000
 const NWC_LOOKUP_MS = 10_000
 
-const DEFAULT_SERVICE_URL = 'http://127.0.0.1:8402'
-
 type Paid = { preimage: string }
 
 type OpenWallet = { wallet: Wallet; close(): Promise<void> }
 
-type Options = {
-  /** For `simulator:`, the service whose simulator pays. Default: `MAYFLY_URL`. */
-  serviceUrl?: string
-  /** Tells of each request; not of those over Nostr. */
-  traced?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch
-}
-
-/** Sends no request to the node. @throws Error that names the setting and what is wrong with it. */
+/**
+ * Sends no request to the node. `traced` is told of each later one, but of none over Nostr.
+ * @param cli.url for `simulator:`, the service whose simulator pays.
+ * @throws Error that names the setting and what is wrong with it.
+ */
 export async function openWallet(
   url: string,
-  {
-    serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL,
-    traced = (fetch) => fetch,
-  }: Options = {},
+  { url: serviceUrl, traced }: Pick<Cli, 'url' | 'traced'> = { url: '', traced: (fetch) => fetch },
 ): Promise<OpenWallet> {
   /** Over HTTP, trusting the node's certificate alone. */
   const pinned = (

@@ -1,4 +1,4 @@
-/** `mayfly whisper read`: spends a read, keeps what it brought, and opens it here. */
+/** `mayfly whisper …`, and of it `read`: spends a read, keeps what it brought, and opens it here. */
 import { rmSync } from 'node:fs'
 import { MAX_ANSWER_BYTES } from '../../client/http.ts'
 import {
@@ -13,6 +13,7 @@ import { codeOf } from '../../lib/errors.ts'
 import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { writeFlushed } from '../data-folder.ts'
+import { group } from '../declare.ts'
 import { anyEnding, CliError } from '../exit.ts'
 import { harmless, size } from '../text.ts'
 import { findSaved, isName } from '../vault/saved.ts'
@@ -23,11 +24,12 @@ import {
   makeRoom,
   type Unopened,
 } from '../vault/unopened.ts'
+import { whisperSend } from './send.ts'
 
 /** A password may be mistyped this often before the command has to be run again. */
 const PASSWORD_TRIES = 5
 
-export const addWhisperRead = client({
+const addRead = client({
   command: 'read',
   says: 'spend one read of a whisper, and open it on this machine',
   takes: {
@@ -78,6 +80,11 @@ full disk, run the same command again: it spends no other read.
     if (kept) dropUnopened(cli, kept)
   },
 })
+
+export const addWhisper = group(
+  { command: 'whisper', says: 'send and read content that only its readers can open' },
+  [whisperSend('whisper send'), addRead],
+)
 
 /** What an earlier read brought and nobody has opened. Else it spends one, once there is room for what that brings. */
 export async function fetchKept(
