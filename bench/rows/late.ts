@@ -149,7 +149,6 @@ async function fillDestinations(db: Db, receivers: readonly Receiver[]): Promise
         host,
         sealed_target: sealed.seal(`http://${host}/hook`, id),
         sealed_secret: sealed.seal(newWebhookSecret(), id),
-        now: Date.now(),
       }),
       activate(id),
     ]

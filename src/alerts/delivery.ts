@@ -139,12 +139,7 @@ export function createDelivery(deps: {
     const pause = isDelivered || tried.isGone ? null : pauseAfter(attempts, tried.retryAfterMs)
     const isDone = pause === null
     const outcome = tried.outcome
-    const note = noteAttempt(alert, {
-      at,
-      outcome,
-      doneAt: isDone ? at : null,
-      coalesced: dropped.length,
-    })
+    const note = noteAttempt(alert, { at, outcome, doneAt: isDone ? at : null })
     const rest = [note, ...dropAlerts(destination_id, dropped)]
     if (tried.isGone) rest.push(dropWaiting(destination_id))
     await release(

@@ -115,7 +115,6 @@ export function createDestinations(deps: {
           destination_id: id,
           owner_id: ownerId,
           place: places.shift() ?? 0,
-          now: clock.now(),
           format: one.format,
           host: hostOf(one),
           sealed_secret: sealed.seal(secret, id),

@@ -20,7 +20,6 @@ export type DestinationRow = {
   sealed_target: Uint8Array
   sealed_secret: Uint8Array
   state: DestinationState
-  created_at: number
   last_position: number
   done_position: number
   attempts: number
@@ -40,7 +39,6 @@ export type AlertRow = {
   occurred_at: number
   replaces: number
   content: string
-  coalesced: number
   attempts: number
   attempted_at: number | null
   outcome: Outcome | null
@@ -88,10 +86,10 @@ export function insertAlert(ownerId: string, messageId: string, alert: Alert): S
     },
     {
       text: `insert into alert
-        (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts,
+        (destination_id, position, message_id, type, occurred_at, replaces, content, attempts,
          not_before)
         select destination_id, last_position, $2, $3, $4, $5, case when is_private = 1
-          then cast($8 as text) else ${filled('cast($6 as text)', counts)} end, 0, 0, $7
+          then cast($8 as text) else ${filled('cast($6 as text)', counts)} end, 0, $7
         from alert_destination where owner_id = $1 and state = 'active' and due_at is not null`,
       values: [
         ownerId,
@@ -178,16 +176,15 @@ export type NewDestination = Pick<
   | 'sealed_target'
   | 'sealed_secret'
   | 'is_private'
-> & { now: number }
+>
 
 /** A destination that is told nothing before its test. Refused if its place was taken meanwhile. */
-export const insertDestination = ({ now, ...one }: NewDestination): Statement =>
+export const insertDestination = (one: NewDestination): Statement =>
   insertRow(
     'alert_destination',
     {
       ...one,
       state: 'untested',
-      created_at: now,
       last_position: 0,
       done_position: 0,
       attempts: 0,
@@ -257,19 +254,11 @@ export const releaseDestination = (
 /** Notes an attempt. @param attempt.doneAt if it was the last one. */
 export const noteAttempt = (
   { destination_id, position }: AlertRow,
-  attempt: { at: number; outcome: Outcome; doneAt: number | null; coalesced: number },
+  attempt: { at: number; outcome: Outcome; doneAt: number | null },
 ): Statement => ({
-  text: `update alert set attempts = attempts + 1, attempted_at = $3, outcome = $4, done_at = $5,
-      coalesced = coalesced + $6
+  text: `update alert set attempts = attempts + 1, attempted_at = $3, outcome = $4, done_at = $5
     where destination_id = $1 and position = $2`,
-  values: [
-    destination_id,
-    position,
-    attempt.at,
-    attempt.outcome,
-    attempt.doneAt,
-    attempt.coalesced,
-  ],
+  values: [destination_id, position, attempt.at, attempt.outcome, attempt.doneAt],
 })
 
 export const dropAlerts = (destinationId: string, positions: readonly number[]): Statement[] =>

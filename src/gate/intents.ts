@@ -87,7 +87,6 @@ export function createIntents(deps: {
       bolt11: invoice.bolt11,
       payment_hash: invoice.paymentHash,
       verify_url: invoice.verify,
-      created_at: now,
       quote_expires_at: Math.min(quoteEndsAt, invoice.expiresAt),
       honoured_until: invoice.expiresAt + HONOUR_MS,
     }

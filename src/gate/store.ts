@@ -46,7 +46,6 @@ export type IntentRow = {
   payment_hash: string
   verify_url: string | null
   state: 'open' | 'authorized'
-  created_at: number
   quote_expires_at: number
   honoured_until: number
   verify_count: number

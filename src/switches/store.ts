@@ -13,14 +13,10 @@ export type BindingRow = {
 } & Row
 
 /** Makes the switch of a monitor, or answers with the one that it has. */
-export const makeSwitch = (made: {
-  switchId: string
-  monitorId: string
-  now: number
-}): Statement => ({
-  text: `insert into reveal_switch (switch_id, monitor_id, created_at) values ($1, $2, $3)
+export const makeSwitch = (switchId: string, monitorId: string): Statement => ({
+  text: `insert into reveal_switch (switch_id, monitor_id) values ($1, $2)
     on conflict (monitor_id) do update set monitor_id = excluded.monitor_id returning switch_id`,
-  values: [made.switchId, made.monitorId, made.now],
+  values: [switchId, monitorId],
   expect: 1,
 })
 

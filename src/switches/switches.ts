@@ -59,7 +59,7 @@ export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }) {
           lockKey: monitorId,
           statements: {
             isThere,
-            made: makeSwitch({ switchId: newId('pulse_switch'), monitorId, now: clock.now() }),
+            made: makeSwitch(newId('pulse_switch'), monitorId),
           },
         }),
       )

@@ -22,33 +22,26 @@ export const WHISPER_PROVISIONING: Provisioning = {
   newPublicId: () => newId('whisper'),
   provision(grant) {
     const { readLimit, revealAt, revealWhen } = grant.terms as WhisperTerms
-    const { publicId, orderId, settledAt: createdAt, expiresAt } = grant
+    const { publicId, orderId, settledAt, expiresAt } = grant
     const { readToken, receiptToken } = capability(grant)
-    const times = { revealAt, createdAt, expiresAt }
-    const hasReceipt = receiptToken !== undefined
-    const hasSwitch = revealWhen !== undefined
-    return [
-      ...insertWhisper({
-        publicId,
-        orderId,
-        ...times,
-        hasReceipt,
-        hasSwitch,
-        readTokenHash: tokenHash(readToken),
-        reads: readLimit,
-      }),
-      ...(hasReceipt
-        ? [
-            insertReceipt({
-              publicId,
-              readLimit,
-              ...times,
-              receiptTokenHash: tokenHash(receiptToken),
-            }),
-          ]
-        : []),
-      ...(hasSwitch ? [bindSecret({ orderId, publicId, now: createdAt })] : []),
-    ]
+    const common = { public_id: publicId, reveal_at: revealAt, expires_at: expiresAt }
+    const statements = insertWhisper({
+      ...common,
+      order_id: orderId,
+      read_token_hash: tokenHash(readToken),
+      reads_left: readLimit,
+      has_receipt: Number(receiptToken !== undefined),
+      has_switch: Number(revealWhen !== undefined),
+    })
+    if (receiptToken !== undefined) {
+      const receipt_token_hash = tokenHash(receiptToken)
+      const facts = { receipt_token_hash, read_limit: readLimit, created_at: settledAt }
+      statements.push(insertReceipt({ ...common, ...facts }))
+    }
+    if (revealWhen !== undefined) {
+      statements.push(bindSecret({ orderId, publicId, now: settledAt }))
+    }
+    return statements
   },
   capability,
   release: releaseCiphertext,

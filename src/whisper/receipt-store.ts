@@ -27,24 +27,17 @@ export const READS_LEFT =
 /** A sharper time of a read could tell who has read. */
 export const wholeMinute = (unixMs: number): number => unixMs - (unixMs % MINUTE_MS)
 
-export const insertReceipt = (receipt: {
-  publicId: string
-  receiptTokenHash: Uint8Array
-  readLimit: number
-  revealAt: number | null
-  createdAt: number
-  expiresAt: number
-}): Statement =>
+export const insertReceipt = (
+  receipt: Pick<
+    ReceiptRow,
+    'public_id' | 'receipt_token_hash' | 'read_limit' | 'reveal_at' | 'created_at' | 'expires_at'
+  >,
+): Statement =>
   insertRow('whisper_receipt', {
-    public_id: receipt.publicId,
-    receipt_token_hash: receipt.receiptTokenHash,
-    read_limit: receipt.readLimit,
+    ...receipt,
     reads_spent: 0,
     reads: '',
-    reveal_at: receipt.revealAt,
-    created_at: receipt.createdAt,
-    expires_at: receipt.expiresAt,
-    ended_at: receipt.expiresAt,
+    ended_at: receipt.expires_at,
     was_destroyed: 0,
   })
 

@@ -70,30 +70,12 @@ export const releaseCiphertext = (orderId: string): Statement[] => [
 ]
 
 /** Turns reserved bytes into a WHISPER. Refused if the reservation is gone. */
-export const insertWhisper = (whisper: {
-  publicId: string
-  orderId: string
-  readTokenHash: Uint8Array
-  reads: number
-  revealAt: number | null
-  createdAt: number
-  expiresAt: number
-  hasReceipt: boolean
-  hasSwitch: boolean
-}): Statement[] => [
-  ...settleUnpaid(whisper.orderId),
-  insertRow('whisper', {
-    public_id: whisper.publicId,
-    order_id: whisper.orderId,
-    read_token_hash: whisper.readTokenHash,
-    reads_left: whisper.reads,
-    reveal_at: whisper.revealAt,
-    created_at: whisper.createdAt,
-    expires_at: whisper.expiresAt,
-    has_receipt: Number(whisper.hasReceipt),
-    has_switch: Number(whisper.hasSwitch),
-  }),
-]
+export const insertWhisper = (
+  whisper: Pick<
+    WhisperFacts,
+    'public_id' | 'read_token_hash' | 'reveal_at' | 'expires_at' | 'has_receipt' | 'has_switch'
+  > & { order_id: string; reads_left: number },
+): Statement[] => [...settleUnpaid(whisper.order_id), insertRow('whisper', whisper)]
 
 /**
  * Spends one read and returns the bytes. `read` carries every condition, `bytes` returns the bytes, `forget`

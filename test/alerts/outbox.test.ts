@@ -136,8 +136,8 @@ test('a purge deletes all that ended more than a day ago, however much it is', a
   const { db, run, add } = await aStore(t)
   await add('a 0')
   const ended = `insert into alert
-    (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts, done_at)
-    values ('a 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 0, 1, $2)`
+    (destination_id, position, message_id, type, occurred_at, replaces, content, attempts, done_at)
+    values ('a 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 1, $2)`
   await run(...Array.from({ length: 1_200 }, (_, i) => ({ text: ended, values: [i, NOW] })))
   const alerts = createAlerts({
     db,

@@ -48,7 +48,7 @@ test('the oldest that waits gives way to the newest: not what has ended, and not
   await add('a 0', 'a 1', 'b 0')
   await run(...insertAlert('b', 'theirs', anAlert()), ...insertAlert('a', 'ended', anAlert()))
   const [ended = assert.fail()] = await alerts('a 0')
-  await run(noteAttempt(ended, { at: NOW, outcome: '2xx', doneAt: NOW, coalesced: 0 }))
+  await run(noteAttempt(ended, { at: NOW, outcome: '2xx', doneAt: NOW }))
   for (let i = 1; i <= MAX_WAITING + 1; i++) await run(...insertAlert('a', `${i}`, anAlert()))
   const newest = Array.from({ length: MAX_WAITING }, (_, i) => `${i + 2}`)
   assert.deepEqual(
@@ -81,7 +81,7 @@ test('the newest of too many that wait for their time takes the place of the one
   await run(...insertAlert('b', 'newer', LATER))
   assert.deepEqual(await told(), [...others, ...all, 'b 0: lasting', 'b 0: newer'])
   const [newer = assert.fail()] = (await alerts('b 0')).slice(-1)
-  await run(noteAttempt(newer, { at: NOW, outcome: '2xx', doneAt: NOW, coalesced: 0 }))
+  await run(noteAttempt(newer, { at: NOW, outcome: '2xx', doneAt: NOW }))
   await run(...insertAlert('b', 'newest', LATER))
   const ended = 'b 0: newer'
   assert.deepEqual(await told(), [...others, ...all, 'b 0: lasting', ended, 'b 0: newest'])
@@ -92,7 +92,7 @@ test('what has ended takes no place of what waits for its time', async (t) => {
   await add('a 0')
   for (let i = 1; i <= MAX_WAITING; i++) await run(...insertAlert('a', `${i}`, LATER))
   const [first = assert.fail()] = await alerts('a 0')
-  await run(noteAttempt(first, { at: NOW, outcome: '2xx', doneAt: NOW, coalesced: 0 }))
+  await run(noteAttempt(first, { at: NOW, outcome: '2xx', doneAt: NOW }))
   await run(...insertAlert('a', 'new', LATER))
   const full = await told()
   assert.equal(full.length, MAX_WAITING + 1)
@@ -135,11 +135,11 @@ test('an attempt is noted of one alert, and what it stands for adds up', async (
   await add('a 0', 'a 1')
   await run(...insertAlert('a', 'one', anAlert()), ...insertAlert('a', 'two', anAlert()))
   const [one = assert.fail()] = await alerts('a 0')
-  await run(noteAttempt(one, { at: NOW + 1, outcome: '5xx', doneAt: null, coalesced: 2 }))
-  await run(noteAttempt(one, { at: NOW + 2, outcome: 'failed', doneAt: NOW + 3, coalesced: 3 }))
+  await run(noteAttempt(one, { at: NOW + 1, outcome: '5xx', doneAt: null }))
+  await run(noteAttempt(one, { at: NOW + 2, outcome: 'failed', doneAt: NOW + 3 }))
   const [tried, untried] = await alerts('a 0')
   const attempts = { attempts: 2, attempted_at: NOW + 2, outcome: 'failed' }
-  assert.deepEqual(tried, { ...one, ...attempts, done_at: NOW + 3, coalesced: 5 })
+  assert.deepEqual(tried, { ...one, ...attempts, done_at: NOW + 3 })
   for (const other of [untried, ...(await alerts('a 1'))]) assert.equal(other?.attempts, 0)
 })
 
@@ -150,7 +150,7 @@ test('the alerts that another one stands for are dropped of one destination, and
   await run(...dropAlerts('a 0', [1, 3]))
   assert.deepEqual((await told()).slice(0, 2), ['a 0: 2', 'a 0: 4'])
   const [ended = assert.fail()] = await alerts('a 0')
-  await run(noteAttempt(ended, { at: NOW, outcome: '2xx', doneAt: NOW, coalesced: 0 }))
+  await run(noteAttempt(ended, { at: NOW, outcome: '2xx', doneAt: NOW }))
   await run(dropWaiting('a 0'))
   assert.deepEqual(await told(), ['a 0: 2', 'a 1: 1', 'a 1: 2', 'a 1: 3', 'a 1: 4'])
 })
@@ -161,7 +161,7 @@ test('at most so many alerts that ended are deleted together, and none that ende
   for (const message of ['1', '2', '3', '4']) await run(...insertAlert('a', message, anAlert()))
   for (const [i, one] of (await alerts('a 0')).entries()) {
     const doneAt = [NOW, NOW, NOW + 1, null][i] ?? null
-    await run(noteAttempt(one, { at: NOW, outcome: '2xx', doneAt, coalesced: 0 }))
+    await run(noteAttempt(one, { at: NOW, outcome: '2xx', doneAt }))
   }
   assert.equal((await run(purgeAlerts(NOW, 1))).all.length, 1)
   assert.equal((await run(purgeAlerts(NOW, 5))).all.length, 1)
@@ -181,7 +181,7 @@ test('an owner sees what it was told since a time and what waits, the newest fir
   for (const id of ['a 0', 'a 1']) {
     for (const [i, one] of (await alerts(id)).entries()) {
       const doneAt = [NOW, NOW + 1, null, null][i] ?? null
-      await run(noteAttempt(one, { at: NOW, outcome: '2xx', doneAt, coalesced: 0 }))
+      await run(noteAttempt(one, { at: NOW, outcome: '2xx', doneAt }))
     }
   }
   await run(...dropDestination('a 1'))

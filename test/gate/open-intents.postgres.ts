@@ -46,7 +46,6 @@ const anIntent = (i: number, projectId: string) =>
         bolt11: '',
         payment_hash: `hash ${i}`,
         verify_url: null,
-        created_at: 0,
         quote_expires_at: 10,
         honoured_until: 10,
       },

@@ -28,8 +28,8 @@ const OVER = [
   [
     'alert',
     `insert into alert (destination_id, position, message_id, type, occurred_at, replaces, content,
-        not_before, attempts, coalesced, done_at)
-      values ('none', 1, 'm', 'pulse.late', 0, 0, '{}', 0, 1, 0, 1)`,
+        not_before, attempts, done_at)
+      values ('none', 1, 'm', 'pulse.late', 0, 0, '{}', 0, 1, 1)`,
     'done_at = 1',
   ],
 ] as const

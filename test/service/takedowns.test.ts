@@ -168,8 +168,17 @@ async function sell(db: Db, product: Product, publicId: string): Promise<void> {
   if (product === 'whisper') {
     const reserved = { orderId: publicId, clientNetwork: 'n', ciphertext: one }
     await run(...reserveCiphertext(reserved, { perNetwork: 100, inAll: 100 }))
-    const whisper = { ...common, orderId: publicId, readTokenHash: one, reads: 3, revealAt: null }
-    await run(...insertWhisper({ ...whisper, hasReceipt: false, hasSwitch: false }))
+    const whisper = {
+      public_id: publicId,
+      order_id: publicId,
+      read_token_hash: one,
+      reads_left: 3,
+      reveal_at: null,
+      expires_at: END,
+      has_receipt: 0,
+      has_switch: 0,
+    }
+    await run(...insertWhisper(whisper))
   }
   if (product === 'pulse') await run(newMonitor({ ...common, checkAt: T }))
 }

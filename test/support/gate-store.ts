@@ -36,7 +36,6 @@ export const anIntent = (name: string, project: string): NewIntent => ({
   bolt11: `invoice of ${name}`,
   payment_hash: `hash of ${name}`,
   verify_url: 'https://example.com/verify',
-  created_at: T - 1,
   quote_expires_at: T + 1,
   honoured_until: END,
 })
@@ -123,7 +122,7 @@ export const copiesOf = (intentId: string, count: number): Statement => ({
   text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
     insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
       body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
-      verify_url, state, created_at, quote_expires_at, honoured_until,
+      verify_url, state, quote_expires_at, honoured_until,
       verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
   values: [intentId],
 })

@@ -52,7 +52,6 @@ export const destination = (
     owner_id: owner,
     place,
     format: 'standard',
-    now: NOW,
     host,
     sealed_target: bytes(1),
     sealed_secret: bytes(2),

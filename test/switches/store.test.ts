@@ -116,7 +116,7 @@ async function aStore(t: After) {
   await run(aMonitor(MONITOR, T + DAY), aMonitor(OTHER, T + DAY))
 
   async function switchOf(monitorId: string): Promise<string> {
-    const { all } = await run(makeSwitch({ switchId: newId('pulse_switch'), monitorId, now: T }))
+    const { all } = await run(makeSwitch(newId('pulse_switch'), monitorId))
     return String(all[0]?.switch_id)
   }
 

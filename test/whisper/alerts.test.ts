@@ -26,8 +26,15 @@ test('a read is spent and told in one unit', async (t) => {
   await store.write(
     unit(
       ...reserveCiphertext({ ...ORDER, ciphertext: new Uint8Array(1) }, UNPAID_BYTES),
-      ...insertWhisper({ ...WHISPER, ...ORDER, readTokenHash: HASH, reads: 2, ...KIND }),
-      insertReceipt({ ...WHISPER, readLimit: 2, receiptTokenHash: HASH }),
+      ...insertWhisper({
+        ...WHISPER,
+        order_id: ORDER.orderId,
+        read_token_hash: HASH,
+        reads_left: 2,
+        has_receipt: 1,
+        has_switch: 0,
+      }),
+      insertReceipt({ ...WHISPER, read_limit: 2, receipt_token_hash: HASH, created_at: NOW }),
     ),
   )
   let writes = 0
@@ -43,18 +50,17 @@ test('a read is spent and told in one unit', async (t) => {
     bindings: { isOpen: async () => true },
     alerts: { tell: (id) => [{ text: TOLD, values: [id] }] },
   })
-  const facts = await createWhisperStore(db).facts(WHISPER.publicId)
+  const facts = await createWhisperStore(db).facts(WHISPER.public_id)
   assert.ok(facts)
   assert.equal((await service.read(facts)).kind, 'revealed')
   assert.deepEqual(await store.read(`select name from meta where value = 'told'`), [
-    { name: WHISPER.publicId },
+    { name: WHISPER.public_id },
   ])
 })
 
 const HASH = new Uint8Array(32)
 const ORDER = { orderId: 'order', clientNetwork: '203.0.113' }
-const WHISPER = { publicId: 'whisper', revealAt: null, createdAt: NOW, expiresAt: NOW + SECOND }
-const KIND = { hasReceipt: true, hasSwitch: false }
+const WHISPER = { public_id: 'whisper', reveal_at: null, expires_at: NOW + SECOND }
 const UNPAID_BYTES = { perNetwork: 1_000, inAll: 10_000 }
 const CLOCK = { now: () => NOW, isHeld: () => false, hasGoneBack: () => false }
 const TOLD = `insert into meta (name, value) values ($1, 'told')`

@@ -31,8 +31,8 @@ const LIMITS = { perNetwork: 1_000_000, inAll: 10_000_000 }
 
 test('a read is spent of one WHISPER, its bytes are those of that one, and they stay for the next read', async (t) => {
   const { sell, spend, left, ciphertexts } = await aStore(t)
-  await sell('a', { reads: 2 })
-  await sell('b', { reads: 2 })
+  await sell('a', { reads_left: 2 })
+  await sell('b', { reads_left: 2 })
   assert.deepEqual(await spend('a'), { bytes: 'a', reads: 1 })
   assert.deepEqual(await left(), { a: 1, b: 2 })
   assert.deepEqual(await ciphertexts(), ['a', 'b'])
@@ -40,8 +40,8 @@ test('a read is spent of one WHISPER, its bytes are those of that one, and they 
 
 test('a WHISPER without reads left is spent no more, and its bytes are gone, but not those of others', async (t) => {
   const { sell, spend, left, ciphertexts } = await aStore(t)
-  await sell('a', { reads: 1 })
-  await sell('b', { reads: 1 })
+  await sell('a', { reads_left: 1 })
+  await sell('b', { reads_left: 1 })
   await spend('a')
   assert.deepEqual(await left(), { b: 1 })
   assert.deepEqual(await ciphertexts(), ['b'])
@@ -50,9 +50,9 @@ test('a WHISPER without reads left is spent no more, and its bytes are gone, but
 
 test('a read is refused once its WHISPER is over, and before it is revealed, to the millisecond', async (t) => {
   const { run, sell, spend } = await aStore(t)
-  await sell('over', { expiresAt: T })
+  await sell('over', { expires_at: T })
   await assert.rejects(spend('over', T), UnitRefused)
-  await sell('hidden', { revealAt: T + 1, expiresAt: T + MINUTE })
+  await sell('hidden', { reveal_at: T + 1, expires_at: T + MINUTE })
   await assert.rejects(spend('hidden', T), UnitRefused)
   assert.equal((await spend('hidden', T + 1)).bytes, 'hidden')
   await sell('suspended')
@@ -131,12 +131,12 @@ test('bytes that are restored count against no limit, and change nothing of what
 test('a WHISPER is made of what is reserved, once', async (t) => {
   const { run, sell } = await aStore(t)
   await sell('a')
-  await assert.rejects(run(...whisper('another', { orderId: 'order of a' })), UnitRefused)
+  await assert.rejects(run(...whisper('another', { order_id: 'order of a' })), UnitRefused)
 })
 
 test('what is told of a WHISPER is its own, with the size of its bytes, and nothing while it is suspended', async (t) => {
   const { run, sell, store } = await aStore(t)
-  await sell('a', { revealAt: T + 5, expiresAt: T + MINUTE })
+  await sell('a', { reveal_at: T + 5, expires_at: T + MINUTE })
   await sell('long name')
   assert.deepEqual(await store.facts('a'), {
     public_id: 'a',
@@ -165,8 +165,8 @@ test('a WHISPER whose bytes were spent in between is still known, without a size
 
 test('what is over is listed, the longest over first, at most so many', async (t) => {
   const { sell, store } = await aStore(t)
-  for (const [name, expiresAt] of Object.entries({ c: T + 1, b: T, a: T - 1 })) {
-    await sell(name, { expiresAt })
+  for (const [name, expires_at] of Object.entries({ c: T + 1, b: T, a: T - 1 })) {
+    await sell(name, { expires_at })
   }
   const expired = async (limit: number) =>
     (await store.expired(T, limit)).map(({ public_id }) => public_id)
@@ -178,7 +178,7 @@ test('a purge deletes what is over with its bytes, however much it is, and nothi
   const { db, sell, reserve, left, ciphertexts } = await aStore(t)
   // More than one round of the purge.
   for (let i = 0; i < 101; i++) await sell(`over ${i}`)
-  await sell('a', { expiresAt: T + MINUTE + 1 })
+  await sell('a', { expires_at: T + MINUTE + 1 })
   await reserve('waiting')
   const clock = { now: () => T, isHeld: () => false, hasGoneBack: () => false }
   const { purge } = createWhisper({
@@ -257,15 +257,14 @@ type Sold = Partial<Parameters<typeof insertWhisper>[0]>
 
 const whisper = (name: string, some: Sold = {}) =>
   insertWhisper({
-    publicId: name,
-    orderId: `order of ${name}`,
-    readTokenHash: new Uint8Array([7]),
-    reads: 3,
-    revealAt: null,
-    createdAt: T,
-    expiresAt: T + MINUTE,
-    hasReceipt: false,
-    hasSwitch: false,
+    public_id: name,
+    order_id: `order of ${name}`,
+    read_token_hash: new Uint8Array([7]),
+    reads_left: 3,
+    reveal_at: null,
+    expires_at: T + MINUTE,
+    has_receipt: 0,
+    has_switch: 0,
     ...some,
   })
 
@@ -284,7 +283,7 @@ async function aStore(t: After) {
     run,
     reserve,
     store: createWhisperStore(db),
-    async sell(name: string, some: Sold & { reads?: number } = {}) {
+    async sell(name: string, some: Sold = {}) {
       await reserve(name)
       await run(...whisper(name, some))
     },
@@ -309,12 +308,12 @@ async function aStore(t: After) {
     receipt: (name: string, { readLimit = 5 } = {}) =>
       run(
         insertReceipt({
-          publicId: name,
-          receiptTokenHash: new Uint8Array([8]),
-          readLimit,
-          revealAt: null,
-          createdAt: T,
-          expiresAt: T + 9 * MINUTE,
+          public_id: name,
+          receipt_token_hash: new Uint8Array([8]),
+          read_limit: readLimit,
+          reveal_at: null,
+          created_at: T,
+          expires_at: T + 9 * MINUTE,
         }),
       ),
     find: async (name: string) => (await findReceipt(db, name)) ?? assert.fail('it is gone'),

@@ -246,7 +246,6 @@ create table whisper (
   read_token_hash blob not null,
   reads_left integer not null,
   reveal_at integer,
-  created_at integer not null,
   expires_at integer not null,
   -- Whether a read is noted. A WHISPER without a receipt costs nothing more to read.
   has_receipt integer not null default 0,
@@ -276,8 +275,7 @@ create index whisper_receipt_by_end on whisper_receipt (ended_at);
 -- deleted: what is bound stays bound.
 create table reveal_switch (
   switch_id text primary key,
-  monitor_id text not null unique,
-  created_at integer not null
+  monitor_id text not null unique
 );
 
 -- A secret that waits for a monitor to fall silent. It is reserved with the quote, and bound by the settlement.
@@ -380,7 +378,6 @@ create table alert_destination (
   sealed_target blob not null,               -- the URL, or the id of the inbox, encrypted
   sealed_secret blob not null,               -- what signs, encrypted
   state text not null,                       -- untested | active | gone
-  created_at integer not null,
   last_position integer not null,            -- of the newest alert
   done_position integer not null,            -- all up to this one were delivered or given up
   attempts integer not null,                 -- how often the alert whose turn it is was tried
@@ -402,7 +399,6 @@ create table alert (
   occurred_at integer not null,
   replaces integer not null,                 -- 0 | 1; whether an earlier one says nothing beside it
   content text not null,                     -- JSON
-  coalesced integer not null,                -- how many earlier ones it stands for
   attempts integer not null,
   attempted_at integer,
   outcome text,                              -- of the last attempt: 2xx | 4xx | 5xx | failed
@@ -453,7 +449,6 @@ create table gate_intent (
   payment_hash text not null unique,
   verify_url text,                 -- LUD-21, null where the provider has none
   state text not null,             -- open | authorized
-  created_at integer not null,
   quote_expires_at integer not null,
   honoured_until integer not null,
   verify_count integer not null,
