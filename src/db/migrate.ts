@@ -121,21 +121,10 @@ async function runAll(
       ),
     )
   }
-  const rows = await tx.run<{ version: number; sha256?: string }>('select * from migration')
+  const rows = await tx.run<Done>('select * from migration')
+  const refusal = refusalOf(rows, migrations)
+  if (refusal !== null) throw new StoreUnusable(refusal)
   const done = new Set(rows.map(({ version }) => version))
-  const known = new Map(migrations.map(({ version, sha256 }) => [version, sha256]))
-  if (rows.some(({ version, sha256 }) => known.has(version) && known.get(version) !== sha256)) {
-    throw new StoreUnusable(
-      'The database was written by an unreleased version of Mayfly. This version cannot use it: start with a new one.',
-    )
-  }
-  // Each is asked for, not the highest: a newer program may have run one that landed late, with a lower number.
-  const unknown = rows.find(({ version }) => !known.has(version))
-  if (unknown) {
-    throw new StoreUnusable(
-      `The database has migration ${unknown.version}, which this Mayfly does not know. Start the newer Mayfly that wrote it.`,
-    )
-  }
   for (const { version, name, sha256, statements } of migrations) {
     // One that was written beside others may come after a later one.
     if (done.has(version)) continue
@@ -146,11 +135,23 @@ async function runAll(
   }
 }
 
-/** A migration of the store that this program does not know: a newer one has written it. Null if there is none. */
-export async function newerMigration(db: Pick<Db, 'engine' | 'read'>): Promise<number | null> {
-  const known = new Set((await load(db.engine, FOLDER)).map(({ version }) => version))
-  const rows = await db.read<{ version: number }>('select version from migration')
-  return rows.find(({ version }) => !known.has(version))?.version ?? null
+/** Why this program does not start on the store, by the migrations that it has. Null if it does. */
+export async function whyRefused(db: Pick<Db, 'engine' | 'read'>): Promise<string | null> {
+  return refusalOf(await db.read<Done>('select * from migration'), await load(db.engine, FOLDER))
+}
+
+/** A migration that a store has. */
+type Done = { version: number; sha256?: string }
+
+function refusalOf(rows: Done[], migrations: Migration[]): string | null {
+  const known = new Map(migrations.map(({ version, sha256 }) => [version, sha256]))
+  if (rows.some(({ version, sha256 }) => known.has(version) && known.get(version) !== sha256)) {
+    return 'The database was written by an unreleased version of Mayfly. This version cannot use it: start with a new one.'
+  }
+  // Each is asked for, not the highest: a newer program may have run one that landed late, with a lower number.
+  const unknown = rows.find(({ version }) => !known.has(version))
+  if (!unknown) return null
+  return `The database has migration ${unknown.version}, which this Mayfly does not know. Start the newer Mayfly that wrote it.`
 }
 
 type Migration = {

@@ -5,7 +5,7 @@ import { databaseTime } from '../../db/clock.ts'
 import { lastBeatAt } from '../../db/clock-store.ts'
 import type { Db, Row } from '../../db/db.ts'
 import { metaOf } from '../../db/meta.ts'
-import { newerMigration } from '../../db/migrate.ts'
+import { whyRefused } from '../../db/migrate.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { createOrderStore } from '../../payment/store.ts'
@@ -36,12 +36,8 @@ export type Given = {
 /** Everything that the store tells. It is empty, or another finding says why it cannot be read. */
 export async function checkContent(db: Db, given: Given): Promise<Finding[]> {
   try {
-    const newer = await newerMigration(db)
-    if (newer !== null) {
-      return [
-        bad('version', `a newer Mayfly has written the store (migration ${newer}). Start that one`),
-      ]
-    }
+    const refusal = await whyRefused(db)
+    if (refusal !== null) return [bad('version', refusal)]
     const checks = [checkOwner, checkOrders, checkDebts, checkTime]
     const found = await Promise.all(checks.map((check) => Array.fromAsync(check(db, given))))
     return found.flat()
