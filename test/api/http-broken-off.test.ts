@@ -70,26 +70,6 @@ suite('a request that is broken off', { concurrency: true }, () => {
     await server.restart()
     assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
   })
-
-  test('a peer that goes away in the middle leaves nothing behind', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server)
-    const { hostname, port } = new URL(server.url)
-    await Promise.all(
-      Array.from({ length: 20 }, () => {
-        const socket = connect(Number(port), hostname)
-        return new Promise<void>((resolve) => {
-          socket.on('close', () => resolve())
-          socket.write(
-            `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf`,
-            () => socket.destroy(),
-          )
-        })
-      }),
-    )
-    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
-    assert.deepEqual(errorsLogged(server), [])
-  })
 })
 
 async function countOrders(server: TestServer): Promise<number> {

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { anInbox } from '../support/catch.ts'
 import type { After } from '../support/folder.ts'
+import { errorsLogged } from '../support/http.ts'
 import { countLeftovers } from '../support/leftovers.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -40,6 +41,9 @@ test('nothing is left of what clients broke off, and of what was refused', async
   }
   await until('the timers have ended', () => count().timers < 5)
   assert.equal(count().listeners, before.listeners)
+  const { server, inbox } = world
+  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
+  assert.deepEqual(errorsLogged(server), [])
 })
 
 test('nothing is left of a request that the store failed', async (t) => {
@@ -57,6 +61,7 @@ test('nothing is left of a request that the store failed', async (t) => {
 
 type World = {
   server: TestServer
+  inbox: CatchCapability
   /** The head of a request with a body of so many bytes. */
   toInbox(bytes: number): Head
   whisper(bytes: number): Head
@@ -75,6 +80,7 @@ async function aWorld(t: After): Promise<World> {
   const length = (bytes: number): string => `Content-Length: ${bytes}`
   return {
     server,
+    inbox,
     toInbox: (bytes) => head(`POST /c/${inbox.publicId}`, length(bytes)),
     whisper: (bytes) =>
       head(

@@ -17,7 +17,7 @@ import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
 import { resumeAt, suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
-import { aWhisper, purchaseWhisper, read, refusal, short, stored } from '../support/whisper.ts'
+import { aWhisper, read, short, stored } from '../support/whisper.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -158,17 +158,6 @@ suite('a suspended capability', () => {
     assert.equal(resource.publicId, publicId)
     assert.equal((await purchase(server, { target: '/api/payments/catch', key })).text, first.text)
     assert.equal((await server.mayfly.catch(resource).status()).status, 'suspended')
-  })
-
-  test('no secret is bound to the switch of a suspended monitor, in the same words as for every cause', async () => {
-    const server = await theServer()
-    const { monitor, switchId } = await aSwitch(server)
-    const headers = { 'x-whisper-reveal-when': switchId }
-    assert.equal((await purchaseWhisper(server, { headers })).status, 402)
-    await suspendAt(server, monitor.publicId)
-    assert.deepEqual(short(await purchaseWhisper(server, { headers })), refusal('invalid switch'))
-    await resumeAt(server, monitor.publicId)
-    assert.equal((await purchaseWhisper(server, { headers })).status, 402)
   })
 })
 

@@ -7,7 +7,6 @@ import { inspect } from 'node:util'
 import {
   openWhisper,
   parseWhisperCode,
-  sealWhisper,
   UnopenedWhisper,
   UnreadableWhisper,
 } from '../../src/client/index.ts'
@@ -84,29 +83,6 @@ suite('a whisper in every flow', () => {
     assert.deepEqual(again.data, data)
     assert.equal(utf8Text(data), 'the door code is 4711')
     await assert.rejects(server.mayfly.readWhisper('x'), mayflyError('invalid share code', 0))
-  })
-
-  test('an interrupted purchase is taken up with the same sealed bytes and key', async () => {
-    const server = await theServer()
-    const purchase = {
-      planId: 'spark',
-      sealed: await sealWhisper({ data: utf8('once') }),
-      idempotencyKey: randomUUID(),
-    } as const
-    const broken = server.mayfly.buyWhisper({
-      ...purchase,
-      async onInvoice({ bolt11 }) {
-        await server.pay(bolt11)
-        throw new Error('the battery died')
-      },
-    })
-    await assert.rejects(broken, /battery/)
-    const shared = await server.mayfly.buyWhisper({
-      ...purchase,
-      onInvoice: () => assert.fail('it was paid before'),
-    })
-    const { data } = await server.mayfly.readWhisper(shared.code)
-    assert.equal(utf8Text(data), 'once')
   })
 
   suite('the flows', () => {

@@ -9,6 +9,7 @@ import { aReceiver } from '../support/receiver.ts'
 import { aSwitch, bind, stateOf } from '../support/reveal-switch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
 import {
   iso,
@@ -158,6 +159,8 @@ suite('a switch', () => {
     await server.mayfly.pulse(destroyed.monitor).destroy()
     const retired = await aSwitch(server)
     await server.mayfly.pulse(retired.monitor).retireSwitch()
+    const suspended = await aSwitch(server)
+    await suspendAt(server, suspended.monitor.publicId)
     for (const switchId of [
       newId('pulse_switch'),
       unpinged.publicId,
@@ -166,6 +169,7 @@ suite('a switch', () => {
       (await server.mayfly.pulse(short_).makeSwitch()).switchId,
       destroyed.switchId,
       retired.switchId,
+      suspended.switchId,
     ]) {
       const headers = { 'x-whisper-reveal-when': switchId }
       const answer = await purchaseWhisper(server, { headers })
