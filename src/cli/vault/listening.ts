@@ -10,7 +10,6 @@
  * before it sends anything more, and no lock can be left behind by a process that is gone.
  */
 import { randomUUID } from 'node:crypto'
-import type { DatabaseSync } from 'node:sqlite'
 import { CliError } from '../exit.ts'
 import { change, inVault, type Place, rowsIn } from './vault.ts'
 
@@ -26,13 +25,11 @@ export function startListening(place: Place, inbox: string) {
 
   /** @param outcome what becomes of the event, where it has one. */
   function write(sequence: number, unanswered: number | null, outcome?: string): void {
-    const move = (db: DatabaseSync): void => {
+    inVault(place, (db) => {
       const moved = change({ ...place, db }, MOVE, { inbox, listener, last: sequence, unanswered })
       if (moved === 0) throw new CliError(OTHER_LISTENER)
       if (outcome !== undefined) change({ ...place, db }, outcome, { inbox, sequence })
-    }
-    // Nothing may take time between the commit and the last byte.
-    inVault(place, move, { isQuick: true })
+    })
   }
 
   return {

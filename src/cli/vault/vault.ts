@@ -27,17 +27,11 @@ export class VaultError extends CliError {
 }
 
 /**
- * Works on the vault in a transaction, which is on disk when this returns, or in the one that is under way. A quick one
- * survives a kill of the process, and a power cut may undo it.
+ * Works on the vault in a transaction, which is on disk when this returns, or in the one that is under way.
  * @throws VaultError
  */
-export function inVault<T>(
-  { folder, db }: Place,
-  work: (db: DatabaseSync) => T,
-  { isQuick = false }: { isQuick?: boolean } = {},
-): T {
-  return db === undefined ? transaction(folder, work, { isQuick }) : work(db)
-}
+export const inVault = <T>({ folder, db }: Place, work: (db: DatabaseSync) => T): T =>
+  db === undefined ? transaction(folder, work) : work(db)
 
 /** Reads from the vault, even where it can only be read. Makes no file. @throws VaultError */
 export function fromVault<T>({ folder, db }: Place, none: T, read: (db: DatabaseSync) => T): T {
@@ -59,7 +53,7 @@ type Values = Record<string, SQLInputValue>
 function transaction<T>(
   folder: string,
   work: (db: DatabaseSync) => T,
-  { isReadOnly = false, isQuick = false }: { isReadOnly?: boolean; isQuick?: boolean },
+  { isReadOnly = false } = {},
 ): T {
   const file = vaultFile(folder)
   let db: DatabaseSync | undefined
@@ -67,8 +61,7 @@ function transaction<T>(
     if (!isReadOnly) makePrivate(folder)
     db = new DatabaseSync(file, { timeout: LOCK_MS, readOnly: isReadOnly })
     // A rollback journal, since the home may be on a network. What is deleted is a secret, and is overwritten.
-    db.exec('pragma journal_mode = delete; pragma secure_delete = on')
-    db.exec(`pragma synchronous = ${isQuick ? 'full' : 'extra'}`)
+    db.exec('pragma journal_mode = delete; pragma secure_delete = on; pragma synchronous = extra')
     db.exec(isReadOnly ? 'begin' : 'begin immediate')
     prepare(db)
     const result = work(db)
