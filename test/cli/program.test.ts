@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { openSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { described } from '../../src/cli/catch/events.ts'
 import { openOutput } from '../../src/cli/output.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { columns, harmless, shownOn } from '../../src/cli/text.ts'
 import type { CatchEvent } from '../../src/client/index.ts'
-import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 import { aUser } from '../support/user.ts'
@@ -101,19 +95,9 @@ describe('a command that cannot do its work', () => {
   })
 
   test('a command that cannot write its answer says so', async (t) => {
-    const home = await temporaryFolder(t)
-    const unwritable = join(home, 'out')
-    writeFileSync(unwritable, '')
-    const child = spawn(process.execPath, [BIN, 'list'], {
-      env: { ...ENVIRONMENT, XDG_DATA_HOME: home },
-      stdio: ['ignore', openSync(unwritable, 'r'), 'pipe'],
-    })
-    let err = ''
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      err += text
-    })
-    assert.deepEqual(await once(child, 'close'), [1, null])
-    assert.equal(err, 'stdout cannot be used: EBADF.\n')
+    const cli = await commandLine(t, NOBODY)
+    const { code, err } = await cli.withoutStdout(['list'])
+    assert.deepEqual([code, err], [1, 'stdout cannot be used: EBADF.\n'])
   })
 
   test('a command with a wallet that is named wrongly says so, without the secret in it', async (t) => {

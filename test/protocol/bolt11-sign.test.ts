@@ -125,15 +125,10 @@ test('verifying takes a high s where the key is recovered, but not where it is n
   assert.throws(() => payeeOf(withHighS(named)), invalid('signature is wrong'))
 })
 
-test('verifying refuses a signature of another key than the named one', () => {
+test('verifying refuses a named key that did not sign, or is no point on the curve', () => {
   const named = decodeInvoice(own('regtest-with-n-field').invoice)
   const other = payeeOf(decodeInvoice(adversarial('an amount changed under a recovered key')))
-  assert.throws(() => payeeOf({ ...named, payee: other }), invalid('signature is wrong'))
-})
-
-test('verifying refuses a named key that is no point on the curve', () => {
-  const named = decodeInvoice(own('regtest-with-n-field').invoice)
-  for (const payee of [`02${'00'.repeat(32)}`, `05${'11'.repeat(32)}`, 'ff'.repeat(33)]) {
+  for (const payee of [other, `02${'00'.repeat(32)}`, `05${'11'.repeat(32)}`, 'ff'.repeat(33)]) {
     assert.throws(() => payeeOf({ ...named, payee }), invalid('signature is wrong'))
   }
 })
@@ -142,11 +137,8 @@ test('verifying refuses an r or s that is zero or out of range, and a key that c
   for (const name of ['regtest-21-sat', 'regtest-with-n-field']) {
     const invoice = decodeInvoice(own(name).invoice)
     for (const fill of [0, 255]) {
-      for (const [start, end] of [
-        [0, 32],
-        [32, 64],
-      ] as const) {
-        const signature = invoice.signature.slice().fill(fill, start, end)
+      for (const start of [0, 32]) {
+        const signature = invoice.signature.slice().fill(fill, start, start + 32)
         assert.throws(() => payeeOf({ ...invoice, signature }), invalid('signature is wrong'))
       }
     }

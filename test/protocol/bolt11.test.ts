@@ -38,18 +38,13 @@ for (const vector of vectors.adversarial) {
   })
 }
 
-test('decoding refuses an invoice with a required field missing', () => {
+test('decoding refuses an invoice without a required field, or with both forms of its description', () => {
   refuses(aText({ fields: [S, D] }), 'no payment hash')
   refuses(aText({ fields: [P, D] }), 'no payment secret')
-  refuses(aText({ fields: [P, S] }), 'not exactly one of description and description hash')
-})
-
-test('decoding refuses an invoice with both a description and a description hash', () => {
-  refuses(aText({ fields: [P, S, D, H] }), 'not exactly one of description and description hash')
-  refuses(
-    aText({ fields: [P, S, H, [TAG.description, []]] }),
-    'not exactly one of description and description hash',
-  )
+  for (const descriptions of [[], [D, H], [H, [TAG.description, []]]] as Field[][]) {
+    const fields = [P, S, ...descriptions]
+    refuses(aText({ fields }), 'not exactly one of description and description hash')
+  }
 })
 
 test('decoding refuses any field that we read when it is there twice', () => {
@@ -63,7 +58,7 @@ test('decoding refuses any field that we read when it is there twice', () => {
   refuses(aText({ fields: [P, S, H, H] }), 'a field is there twice')
 })
 
-test('decoding refuses a hash, secret or key of another length instead of skipping it', () => {
+test('decoding refuses a hash, secret or key of another length, or with its filling bits set, instead of skipping it', () => {
   for (const [tag, words] of [P, S, H, N]) {
     const others = [P, S, tag === TAG.descriptionHash ? H : D].filter(([other]) => other !== tag)
     for (const length of [0, words.length - 1, words.length + 1]) {
@@ -71,12 +66,8 @@ test('decoding refuses a hash, secret or key of another length instead of skippi
       refuses(aText({ fields: [...others, [tag, resized]] }), 'a field has the wrong length')
     }
   }
-})
-
-test('decoding refuses a hash whose filling bits are set', () => {
-  const filled = HASH.slice()
-  filled[51] = 1
-  refuses(aText({ fields: [[TAG.paymentHash, filled], S, D] }), 'a field has the wrong length')
+  const filled: Field = [TAG.paymentHash, HASH.with(51, 1)]
+  refuses(aText({ fields: [filled, S, D] }), 'a field has the wrong length')
 })
 
 test('decoding refuses a number with a leading zero, of zero words, or beyond 35 bits', () => {
@@ -124,12 +115,9 @@ test('decoding refuses a required feature that it does not know, and ignores an 
     const invoice = decodeInvoice(aText({ fields: [P, S, D, featureField(bit)] }))
     assert.deepEqual(invoice.features, [bit])
   }
-})
-
-test('decoding refuses a required feature that it does not know beside others that it knows', () => {
   // Bits 8, 14 and 22, in words of five from the greatest down.
-  const fields: Field[] = [P, S, D, [TAG.features, [0b00100, 0, 0b10000, 0b01000, 0]]]
-  refuses(aText({ fields }), 'a required feature is unknown')
+  const beside: Field = [TAG.features, [0b00100, 0, 0b10000, 0b01000, 0]]
+  refuses(aText({ fields: [P, S, D, beside] }), 'a required feature is unknown')
 })
 
 test('decoding refuses a description that is not UTF-8 or that is filled up wrongly', () => {

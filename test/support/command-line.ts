@@ -1,6 +1,7 @@
 /** Runs the command line for a user with a new data folder: to its end in a thread, or in a process that is started. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BIN, ENVIRONMENT } from './bin.ts'
@@ -42,22 +43,22 @@ export async function commandLine(
   })
 
   /** In a process, as every command of another user is. */
-  function start(args: string[], options: CommandOptions = {}) {
-    const { input = '', uid } = options
+  function start(args: string[], options: CommandOptions & { stdout?: number } = {}) {
+    const { input = '', uid, stdout = 'pipe' } = options
     const child = spawn(node, [bin, ...args], {
       ...(uid === undefined ? {} : { uid }),
       env: { ...ENVIRONMENT, ...environmentOf(options) },
-      stdio: ['pipe', 'pipe', 'pipe'],
+      stdio: ['pipe', stdout, 'pipe'],
     })
     const chunks: Buffer[] = []
     let err = ''
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       err += text
     })
     // A command that ends without reading its stdin closes it.
-    child.stdin.on('error', () => undefined)
-    if (input !== null) child.stdin.end(input)
+    child.stdin?.on('error', () => undefined)
+    if (input !== null) child.stdin?.end(input)
     t.after(async () => {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill('SIGKILL')
@@ -92,6 +93,8 @@ export async function commandLine(
     folder: join(home, 'mayfly'),
     start,
     run,
+    /** Runs a command whose stdout takes nothing: a file that is open for reading. */
+    withoutStdout: (args: string[]) => start(args, { stdout: openSync(BIN, 'r') }).ended,
     /** Runs a command that must exit with 0, and parses the last line of its output as JSON. */
     async json(args: string[], options?: CommandOptions) {
       const { code, out, err } = await run(args, options)
