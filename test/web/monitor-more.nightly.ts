@@ -145,7 +145,7 @@ suite('what a monitor can do besides', () => {
     await dialog.getByLabel('Inbox', { exact: true }).fill(inbox.publicId)
     await dialog.getByLabel('Its ingest token').fill(inbox.ingestToken)
     await dialog.getByRole('button', { name: 'Save and test' }).click()
-    await page.getByText('The test arrived.').waitFor()
+    await page.getByText('The test: arrived.').waitFor()
     await page.getByText('An inbox here · active').waitFor()
     const secret = page.getByRole('group', { name: `the secret of ${inbox.publicId}` })
     assert.match(await secret.innerText(), /^whsec_/)

@@ -28,19 +28,13 @@ const STATES: Record<Shown['state'], string> = {
   active: 'active',
   gone: 'answered 410, so it gets no more alerts',
 }
-const TESTS: Record<string, string> = {
-  '2xx': 'The test arrived.',
-  '4xx': 'It refused the test (4xx).',
-  '5xx': 'It failed at the test (5xx).',
-  failed: 'The test got no answer.',
-  'no echo': 'It answered the test without its nonce, which the standard format asks for.',
-}
-
+/** Of a test or a message. */
 const OUTCOMES: Record<string, string> = {
   '2xx': 'arrived',
   '4xx': 'refused (4xx)',
   '5xx': 'failed there (5xx)',
   failed: 'no answer',
+  'no echo': 'no echo of its nonce, which the standard format asks for',
 }
 
 /** Null where the operator sends no alerts. */
@@ -165,7 +159,7 @@ function DestinationLine({ shown, onRemove }: { shown: Shown; onRemove: () => vo
       <div class="name">
         <strong>{name}</strong>
         <div class="small quiet">{`${labelOf(format)} · ${STATES[state]}`}</div>
-        {test != null && <p class="small">{TESTS[test] ?? test}</p>}
+        {test != null && <p class="small">{`The test: ${OUTCOMES[test] ?? test}.`}</p>}
       </div>
       <Button icon="trash" label={`Remove ${name}`} danger onClick={onRemove} />
       {secret != null && (
