@@ -342,6 +342,13 @@ suite('buying', () => {
       await held.promise
       await route.continue()
     })
+    // The simulator pays by itself, so the page must not know that it is one.
+    await page.route(`${site.server.url}/buy`, async (route) => {
+      const response = await route.fetch()
+      const html = await response.text()
+      const body = html.replace('data-mode="simulator"', 'data-mode="node"')
+      await route.fulfill({ response, body })
+    })
     await page.goto(`${site.server.url}/buy#catch/spark`)
     const pay = page.getByRole('button', { name: 'Pay with this browser’s wallet' })
     await pay.click()

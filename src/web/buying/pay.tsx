@@ -64,14 +64,15 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
 function Means({ quote, onProof }: InvoiceProps) {
   const { bolt11 } = quote
   const [isPaying, setPaying] = useState(false)
-  const { webln } = globalThis as { webln?: WebLn }
+  const wallet = walletHere()
   const isPhone = matchMedia(PHONE).matches
-  const hasPrimary = isSimulator || webln !== undefined
-  async function pay(by: () => Promise<string | null>, refusal: string): Promise<void> {
+  async function pay({ pay, refusal }: Wallet): Promise<void> {
     setPaying(true)
     try {
-      const preimage = await by()
-      if (preimage !== null) onProof(preimage)
+      const preimage = await pay(bolt11)
+      // A wallet's extension is a stranger. Whether it paid, the page learns from the service.
+      const isPaid = typeof preimage === 'string' && (await isProof(preimage, quote.paymentHash))
+      if (isPaid) onProof(preimage)
     } catch {
       setPaying(false)
       toast(refusal)
@@ -80,36 +81,16 @@ function Means({ quote, onProof }: InvoiceProps) {
   return (
     <>
       <Qr text={`lightning:${bolt11}`.toUpperCase()} label="QR code of the Lightning invoice" />
-      {isSimulator && (
-        <Button
-          weight="primary"
-          size="large wide"
-          disabled={isPaying}
-          onClick={() =>
-            pay(() => paySimulated(bolt11), 'The simulator did not pay. Nothing was charged.')
-          }
-        >
-          Pay (simulator)
-        </Button>
-      )}
-      {webln && (
-        <Button
-          weight={isSimulator ? 'secondary' : 'primary'}
-          size="large wide"
-          disabled={isPaying}
-          onClick={() => pay(() => payHere(webln, quote), NO_PAYMENT)}
-        >
-          Pay with this browser’s wallet
+      {wallet && (
+        <Button weight="primary" size="large wide" disabled={isPaying} onClick={() => pay(wallet)}>
+          {wallet.title}
         </Button>
       )}
       <div class="pairs">
-        <Button
-          href={`lightning:${bolt11}`}
-          weight={!hasPrimary && isPhone ? 'primary' : 'secondary'}
-        >
+        <Button href={`lightning:${bolt11}`} weight={!wallet && isPhone ? 'primary' : 'secondary'}>
           Open in a wallet
         </Button>
-        <CopyButton text={bolt11} weight={!hasPrimary && !isPhone ? 'primary' : 'secondary'}>
+        <CopyButton text={bolt11} weight={!wallet && !isPhone ? 'primary' : 'secondary'}>
           Copy the invoice
         </CopyButton>
       </div>
@@ -117,27 +98,37 @@ function Means({ quote, onProof }: InvoiceProps) {
   )
 }
 
-const NO_PAYMENT = 'The wallet reported no payment. If it paid after all, this page will notice.'
-
-/** Lets the wallet of the browser pay. Whether it did, the page learns from the service. */
-async function payHere(webln: WebLn, quote: PaymentQuote): Promise<string | null> {
-  await webln.enable()
-  const paid = await webln.sendPayment(quote.bolt11)
-  return provenBy(paid?.preimage, quote)
+type Wallet = {
+  title: string
+  /** Pays, and gives the preimage if it tells. */
+  pay: (bolt11: string) => Promise<unknown>
+  refusal: string
 }
 
-/** The preimage if it opens the payment hash. A wallet's extension is a stranger. */
-async function provenBy(preimage: unknown, { paymentHash }: PaymentQuote): Promise<string | null> {
-  return typeof preimage === 'string' && (await isProof(preimage, paymentHash)) ? preimage : null
+/** What pays in this page: the simulator, or a wallet of the browser. */
+function walletHere(): Wallet | null {
+  if (isSimulator) {
+    const refusal = 'The simulator did not pay. Nothing was charged.'
+    return { title: 'Pay (simulator)', pay: paySimulated, refusal }
+  }
+  const { webln } = globalThis as { webln?: WebLn }
+  if (!webln) return null
+  return {
+    title: 'Pay with this browser’s wallet',
+    async pay(bolt11) {
+      await webln.enable()
+      return (await webln.sendPayment(bolt11))?.preimage
+    },
+    refusal: 'The wallet reported no payment. If it paid after all, this page will notice.',
+  }
 }
 
-/** Pays like a wallet. */
-async function paySimulated(bolt11: string): Promise<string> {
+async function paySimulated(bolt11: string): Promise<unknown> {
   const answer = await fetch('/simulator/pay', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ bolt11 }),
   })
   if (!answer.ok) throw new Error(String(answer.status))
-  return String(((await answer.json()) as { preimage?: unknown }).preimage)
+  return ((await answer.json()) as { preimage?: unknown }).preimage
 }
