@@ -206,6 +206,32 @@ suite('one request of an inbox', () => {
     assert.match(await copied(), /^content-type: application\/json\nx-l: café\n/m)
   })
 
+  test('the page of a request sets what its inbox answers, by the name of who asks or as it is written', async (t) => {
+    const inbox = await anInbox(site.server)
+    await post(inbox, '/first', '{}')
+    const { page } = await opened(t, inbox, { expected: /status of 400/ })
+    await page.getByRole('tab', { name: 'Answer' }).click()
+    await page.getByText('The inbox answers 204 without a body.').waitFor()
+    const save = page.getByRole('button', { name: 'Save the answer' })
+    await page.getByLabel('Answer for').selectOption('Slack, challenge')
+    await save.click()
+    await page.getByText('The inbox answers with the “challenge” of each request.').waitFor()
+    const asked = await send(site.server, inbox, { method: 'POST', body: '{"challenge":"c4"}' })
+    assert.equal(asked.text, 'c4')
+
+    await page.getByLabel('Answer for').selectOption('My own')
+    await page.getByLabel('Status').selectOption('404')
+    await page.getByLabel('Response body').fill('é'.repeat(4096))
+    await save.click()
+    await page.getByText(/^The service answered: .*body: /).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.getByLabel('Response body').fill('nobody here')
+    await save.click()
+    await page.getByText('The inbox answers 404 with nobody here.').waitFor()
+    const own = await send(site.server, inbox, { method: 'POST', body: '{}' })
+    assert.deepEqual([own.status, own.text], [404, 'nobody here'])
+  })
+
   test('the page of an inbox downloads all requests as HAR or NDJSON', async (t) => {
     const inbox = await anInbox(site.server)
     for (let number = 1; number <= 55; number++) await post(inbox, `/${number}`, `${number}`)

@@ -1,9 +1,8 @@
 /** The answer that the inbox gives to those who send to it. */
 import { useEffect, useState } from 'preact/hooks'
 import type { CatchClient } from '../../client/catch.ts'
-import { MayflyError } from '../../client/errors.ts'
 import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
-import { reasonOf, sentence } from '../lib/format.ts'
+import { sentence } from '../lib/format.ts'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 import { toast } from '../ui/overlay.tsx'
 
@@ -54,7 +53,6 @@ export function Answer({ inbox }: { inbox: CatchClient }) {
       label="Answer"
       action="Save the answer"
       onSubmit={save}
-      explain={refusalOf}
       note="GET requests and browsers always get 204, except for challenges."
     >
       <p>{current}</p>
@@ -76,11 +74,6 @@ export function Answer({ inbox }: { inbox: CatchClient }) {
       )}
     </Form>
   )
-}
-
-function refusalOf(error: unknown): string {
-  const isRefused = error instanceof MayflyError && error.expected !== null
-  return isRefused ? `${error.field}: ${error.expected}.` : reasonOf(error)
 }
 
 function Fixed({ fixed }: { fixed: { status: Status; contentType?: ContentType; body: string } }) {

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
-import { eventBody, toCurl } from '../../client/export.ts'
+import { eventBody } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { ContentView } from '../content/content-view.tsx'
 import { isGzip } from '../content/media.ts'
@@ -12,7 +12,7 @@ import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, time, when } from '../lib/format.ts'
 import { Button, Tabs } from '../ui/button.tsx'
-import { CopyButton, copied } from '../ui/copy.tsx'
+import { CopyButton } from '../ui/copy.tsx'
 import { Answer } from './answer.tsx'
 import type { Inbox, TabName } from './model.ts'
 import { Compare, Replay, Verify } from './tools.tsx'
@@ -61,11 +61,6 @@ export function EventView({ inbox, event }: { inbox: Inbox; event: CatchEvent })
           <span>#{sequence}</span> <span>from {sourceIp}</span>
         </p>
         <div class="row event-actions">
-          <Button
-            icon="copy"
-            label="Copy as curl"
-            onClick={() => copied(toCurl(event, { url: inbox.ingestUrl }))}
-          />
           {event.bodyBytes > 0 && (
             <Button icon="download" label="Download body" onClick={() => save(event)} />
           )}

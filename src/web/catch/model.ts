@@ -10,7 +10,6 @@ import { service } from '../lib/service.ts'
 import { announce } from '../ui/overlay.tsx'
 import { createDeletion } from './deletion.ts'
 import { createEvents } from './events.ts'
-import { createUnseen } from './unseen.ts'
 
 /** As in inbox.css: narrower pages show the list or a request, not both. */
 const NARROW = '(max-width: 52rem)'
@@ -52,8 +51,10 @@ export async function loadInbox(capability: CatchCapability) {
   const wanted = signal<EventFilter>({})
   const search: { current: HTMLInputElement | null } = { current: null }
   const stop = new AbortController()
-  const unseen = createUnseen(stop.signal)
   const deletion = createDeletion(stop.signal)
+  const { title } = document
+  /** The title of the tab counts what comes while the person looks elsewhere. */
+  let unseen = 0
   let onFailure: (error: unknown) => unknown = () => undefined
   let scrolledTo = 0
   let willCount = false
@@ -87,7 +88,10 @@ export async function loadInbox(capability: CatchCapability) {
   function arrived(event: CatchEvent): void {
     if (!willCount) setTimeout(refresh, STATUS_DELAY_MS)
     willCount = true
-    unseen.arrived()
+    if (document.hidden) {
+      unseen++
+      document.title = `(${unseen}) ${title}`
+    }
     if (!events.add(event)) return
     announce(`New request: ${event.method} ${plainly(event.path)}`)
   }
@@ -189,7 +193,13 @@ export async function loadInbox(capability: CatchCapability) {
     const narrowed = (): void => {
       isNarrow.value = narrow.matches
     }
+    const seen = (): void => {
+      if (document.hidden) return
+      unseen = 0
+      document.title = title
+    }
     narrow.addEventListener('change', narrowed, { signal })
+    document.addEventListener('visibilitychange', seen, { signal })
     addEventListener('popstate', returned, { signal })
     document.addEventListener('keydown', pressed, { signal })
     history.scrollRestoration = 'manual'
@@ -198,6 +208,7 @@ export async function loadInbox(capability: CatchCapability) {
     return () => {
       stop.abort()
       clearInterval(timer)
+      document.title = title
       history.scrollRestoration = 'auto'
     }
   }

@@ -15,13 +15,21 @@ export type CopyProps = Pick<ButtonProps, 'label' | 'weight' | 'size'> & {
   onCopied?: (() => void) | undefined
 }
 
-/** Copies, and confirms it to eyes and ears. */
+/** Copies, and confirms it to eyes and ears; or shows the text to be copied by hand. */
 export function CopyButton({ text, children = 'Copy', label, isBare, ...rest }: CopyProps) {
   const { weight = 'secondary', size = '', onCopied } = rest
   const [isCopied, setCopied] = useState(false)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   async function copy(): Promise<void> {
-    if (!(await copied(typeof text === 'string' ? text : text(), onCopied))) return
+    const content = typeof text === 'string' ? text : text()
+    if (!(await toClipboard(content))) {
+      openDialog('Copy it by hand', (close) => (
+        <ByHand text={content} onCopied={onCopied} close={close} />
+      ))
+      return
+    }
+    announce('Copied')
+    onCopied?.()
     setCopied(true)
     clearTimeout(timer.current)
     timer.current = setTimeout(() => setCopied(false), COPIED_MS)
@@ -43,19 +51,6 @@ export function CopyButton({ text, children = 'Copy', label, isBare, ...rest }: 
       )}
     </button>
   )
-}
-
-/** Copies a text, or shows it to be copied by hand. Resolves to whether the page has copied it. */
-export async function copied(text: string, onCopied?: () => void): Promise<boolean> {
-  if (!(await toClipboard(text))) {
-    openDialog('Copy it by hand', (close) => (
-      <ByHand text={text} onCopied={onCopied} close={close} />
-    ))
-    return false
-  }
-  announce('Copied')
-  onCopied?.()
-  return true
 }
 
 async function toClipboard(text: string): Promise<boolean> {
