@@ -33,6 +33,8 @@ const HONOUR_MS = 10 * 60 * 1000
  * allows far fewer during the life of an invoice, so that nobody can reach this.
  */
 const MAX_OPEN_INTENTS = 10_000
+/** The Retry-After of a project with so many. */
+const FULL_SECONDS = 60
 
 export type ProtectedRequest = {
   routeId: string
@@ -128,8 +130,7 @@ export function createIntents(deps: {
     const project = await store.project(projectId)
     if (!project || project.suspended_at !== null) throw invalidCapability()
     if (project.credits <= 0) throw problem('no credits')
-    const now = clock.now()
-    throw rateLimited(((await store.nextOver(projectId, now)) - now) / 1000)
+    throw rateLimited(FULL_SECONDS)
   }
 
   /** The answer to a request whose key already has an intent. */

@@ -332,17 +332,6 @@ export function createGateStore(db: Pick<Db, 'read'>) {
       return { open: row?.open ?? 0, authorized: row?.authorized ?? 0 }
     },
 
-    /** When the first of the open intents can no longer be paid. */
-    async nextOver(projectId: string, now: number): Promise<number> {
-      const [row] = await db.read<{ at: number | null }>(
-        `select min(honoured_until) as at from gate_intent
-         where project_id = $1 and state = 'open' and honoured_until > $2`,
-        projectId,
-        now,
-      )
-      return row?.at ?? now
-    },
-
     /** The number of intents that may still be paid but whose secret is not in this list. */
     async foreign(secretIds: string[], now: number): Promise<number> {
       const [row] = await db.read<{ count: number }>(

@@ -1,7 +1,7 @@
 /** Which invoice of a provider a payer may see, at the bounds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkInvoice } from '../../src/gate/check-invoice.ts'
+import { checkInvoice } from '../../src/gate/provider.ts'
 import { InvalidInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'

@@ -103,7 +103,6 @@ test('intents that were never paid are deleted once they are over, to the millis
 test('what awaits payment is counted of one project, until it is over, and what was paid for ever', async (t) => {
   const { run, insert, store } = await aGateStore(t)
   assert.deepEqual(await store.counts('q', T), { open: 0, authorized: 0 })
-  assert.equal(await store.nextOver('q', T), T)
   for (const project of PROJECTS) {
     for (const name of ['a', 'b', 'paid']) await insert(anIntent(`${name} of ${project}`, project))
     await run(...authorized(`paid of ${project}`, project))
@@ -115,9 +114,6 @@ test('what awaits payment is counted of one project, until it is over, and what 
   assert.deepEqual(await store.counts('q', T), { open: 3, authorized: 2 })
   assert.deepEqual(await store.counts('q', T + 5), { open: 2, authorized: 2 })
   assert.deepEqual(await store.counts('q', END), { open: 0, authorized: 2 })
-  assert.equal(await store.nextOver('q', T), T + 5)
-  assert.equal(await store.nextOver('q', T + 5), END)
-  assert.equal(await store.nextOver('q', END), END)
 })
 
 test('intents under a secret that is not configured are counted while they can be paid', async (t) => {
