@@ -4,15 +4,7 @@ import type { Answer, Row, Statement, Unit } from './db.ts'
 type Named = Unit['statements']
 
 /** The statements in the order in which they run. */
-export function inARow(named: Named): Statement[] {
-  const statements: Statement[] = []
-  for (const name in named) {
-    const part = named[name] as Statement | Statement[]
-    if (Array.isArray(part)) statements.push(...part)
-    else statements.push(part)
-  }
-  return statements
-}
+export const inARow = (named: Named): Statement[] => Object.values(named).flat()
 
 /** The rows that each statement returned, by name. Null `results` mean that no statement returned a row. */
 export function byName(named: Named, results: Row[][] | null): Answer {

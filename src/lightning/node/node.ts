@@ -1,6 +1,6 @@
 /** What all backends except the simulator have in common. */
 import type { Clock } from '../../lib/clock.ts'
-import type { InvoiceRequest, InvoiceStatus, Lightning, Network, NodeInfo } from '../lightning.ts'
+import type { Lightning, Network, NodeInfo } from '../lightning.ts'
 import type { AccessProblem } from './access.ts'
 import { checkInvoice, checkInvoiceRequest } from './check-invoice.ts'
 
@@ -11,44 +11,26 @@ export type LightningNode = Lightning & {
   close(): Promise<void>
 }
 
-/** What each backend provides: the calls of its node's interface. */
-export type NodeCalls = {
-  info(): Promise<NodeInfo>
-  /** Makes the invoice. The caller checks it. */
-  createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
-  /** @param paymentHash 64 lower-case hex digits. @throws UnknownInvoice */
-  lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
-  watch: Lightning['watch']
-  checkAccess: LightningNode['checkAccess']
-  close(): Promise<void>
-}
-
 /** How long a node may take, in milliseconds. */
-export type NodeTimeouts = {
-  connectMs: number
-  createMs: number
-  lookupMs: number
-  infoMs: number
-  /** How often the node is asked for a sign of life while its stream is silent. */
-  probeEveryMs: number
-  /** The first and the longest pause before the stream is opened again. */
-  retryFirstMs: number
-  retryMaxMs: number
-}
-
-export const NODE_TIMEOUTS: NodeTimeouts = {
+export const NODE_TIMEOUTS = {
   connectMs: 5_000,
   createMs: 10_000,
   lookupMs: 5_000,
   infoMs: 5_000,
+  /** How often the node is asked for a sign of life while its stream is silent. */
   probeEveryMs: 30_000,
+  /** The first and the longest pause before the stream is opened again. */
   retryFirstMs: 250,
   retryMaxMs: 15_000,
 }
+export type NodeTimeouts = typeof NODE_TIMEOUTS
 
-/** @param amountStepMsat every amount must be a multiple of this. */
+/**
+ * A node by the calls of its interface: what goes in and comes out is checked here.
+ * @param amountStepMsat every amount must be a multiple of this.
+ */
 export function createNode(
-  calls: NodeCalls,
+  calls: LightningNode,
   { clock, amountStepMsat = 1 }: { clock: Clock; amountStepMsat?: number },
 ): LightningNode {
   const closing = new AbortController()

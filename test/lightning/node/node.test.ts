@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { InvoiceRequest, NodeInfo } from '../../../src/lightning/lightning.ts'
-import { createNode, type NodeCalls } from '../../../src/lightning/node/node.ts'
+import { createNode, type LightningNode } from '../../../src/lightning/node/node.ts'
 import { manualClock } from '../../support/shop.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 
@@ -10,11 +10,11 @@ const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
 const HASH = 'ab'.repeat(32)
 const INFO: NodeInfo = { network: 'regtest', synced: true, nodeId: null }
 
-function aWorld(changes: Partial<NodeCalls> = {}, amountStepMsat?: number) {
+function aWorld(changes: Partial<LightningNode> = {}, amountStepMsat?: number) {
   const clock = manualClock()
   const own = createLedger(clock)
   const asked: unknown[][] = []
-  const calls: NodeCalls = {
+  const calls: LightningNode = {
     info: async () => INFO,
     createInvoice: async (request: InvoiceRequest) => own.make(request),
     lookupInvoice: async () => ({ state: 'open' }),
@@ -31,7 +31,7 @@ function aWorld(changes: Partial<NodeCalls> = {}, amountStepMsat?: number) {
         return (call as (...parameters: never[]) => unknown)(...parameters)
       },
     ]),
-  ) as NodeCalls
+  ) as LightningNode
   const node = createNode(noted, {
     clock,
     ...(amountStepMsat === undefined ? {} : { amountStepMsat }),
