@@ -148,8 +148,6 @@ const SERVER_ONLY = new Set([
   'protocol/macaroon.ts',
   'protocol/payment-challenge-id.ts',
   'protocol/preimage.ts',
-  'protocol/public-address.ts',
-  'protocol/visitor-network.ts',
   'protocol/webhook-signing.ts',
 ])
 

@@ -8,7 +8,7 @@ import { request } from 'node:http'
 import { isIPv6, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { codeOf } from '../lib/errors.ts'
-import { isPublicAddress } from '../protocol/public-address.ts'
+import { isPublicAddress } from '../protocol/ip-address.ts'
 import { OutboundError } from './outbound-rules.ts'
 
 /** UDP loses messages, so a second one is sent after this time. */

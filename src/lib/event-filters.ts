@@ -2,7 +2,6 @@
  * The one list of filters of the event list that compare a value. The query's schema, its SQL, the SDK, `--filter`, the
  * tools of MCP and the guides are made of it.
  */
-import { mediaType } from './media-type.ts'
 
 /** The fields of an event that filters compare. */
 type Compared = { access: string; method: string; contentType: string | null }
@@ -109,3 +108,10 @@ const decoded = (text: string): string =>
       return run
     }
   })
+
+/** The media type in a Content-Type. */
+
+/** The media type in lower case, without parameters (RFC 9110 §8.3.1). */
+export function mediaType(contentType: string | null): string | null {
+  return contentType === null ? null : (contentType.split(';')[0] ?? '').trim().toLowerCase()
+}

@@ -1,4 +1,4 @@
-/** IP addresses in their plain spelling, read by ipaddr.js. */
+/** IP addresses in their plain spelling, read by ipaddr.js, and the networks around them. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -33,3 +33,41 @@ export function isLoopback(host: string): boolean {
 export const isLoopbackHost = (header = ''): boolean => isLoopback(header.replace(/:\d+$/, ''))
 
 export const isIpv4 = (address: IpAddress): address is ipaddr.IPv4 => address.kind() === 'ipv4'
+
+/** Azure's internal services (agent, DNS, health checks) have this address of the public space. */
+const CLOUD_SERVICES = '168.63.129.16'
+/** The only routed IPv6 block (RFC 4291 §2.4). ipaddr.js calls the unassigned blocks unicast too. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Whether an IP address belongs to the public internet. ipaddr.js knows the special-purpose blocks (RFC 6890
+ * and the IANA registries), such as tunnels and documentation blocks. A text that is not an address, and an
+ * address with a zone, are not public either.
+ */
+export function isPublicAddress(text: string): boolean {
+  const address = parseIp(text)
+  if (address?.range() !== 'unicast') return false
+  return isIpv4(address) ? address.toString() !== CLOUD_SERVICES : address.match(GLOBAL_UNICAST)
+}
+
+/** The longest network is `ffff:ffff:ffff::/48`. */
+const MAX_NETWORK_CHARS = 24
+
+/**
+ * The /24 or /48 of an address in its canonical spelling, or null if the text is not an address. A project's server
+ * names a visitor to GATE by it, never by an address.
+ */
+export function visitorNetwork(text: string): string | null {
+  const address = parseUnmappedIp(text)
+  if (address === null) return null
+  if (isIpv4(address)) return `${address.octets.slice(0, 3).join('.')}.0/24`
+  const groups = address.parts.slice(0, 3).map((group) => group.toString(16))
+  return `${groups.join(':')}::/48`
+}
+
+/** Whether the text is a network as `visitorNetwork` spells it. */
+export function isVisitorNetwork(text: string): boolean {
+  if (text.length > MAX_NETWORK_CHARS) return false
+  const [address = ''] = text.split('/')
+  return visitorNetwork(address) === text
+}

@@ -8,6 +8,8 @@ import { isId, isToken } from '../lib/ids.ts'
 
 /** The length of the key. It is here, because most pages read codes and never decrypt. */
 export const KEY_BYTES = 32
+/** No plan can sell more reads than this. */
+export const MAX_READS = 402
 const PREFIX = 'mayfly-whisper:1:'
 /** The spelling of 32 bytes in base64url, without padding. */
 const KEY = /^[A-Za-z0-9_-]{43}$/

@@ -14,7 +14,7 @@ import {
 } from '../http/schemas.ts'
 import { Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { MAX_READS } from '../protocol/whisper-limits.ts'
+import { MAX_READS } from '../protocol/whisper-code.ts'
 import { SWITCH_STATES } from '../switches/states.ts'
 
 export const publicId = Type.String({

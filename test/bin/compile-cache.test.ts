@@ -136,13 +136,13 @@ test('a start without a compile cache leaves one, and the next start uses it', a
   const root = await temporaryFolder(t)
   const script = `const { useCompileCache } = await import(${JSON.stringify(CACHE)})
     useCompileCache(${JSON.stringify(root)})
-    await import(${JSON.stringify(fileURLToPath(new URL('../../src/lib/crc32.ts', import.meta.url)))})`
+    await import(${JSON.stringify(fileURLToPath(new URL('../../src/lib/base62.ts', import.meta.url)))})`
   const start = () =>
     run(process.execPath, ['--input-type=module', '-e', script], {
       env: { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
     })
   const first = await start()
-  assert.match(first.stderr, /crc32\.ts was not initialized/)
+  assert.match(first.stderr, /base62\.ts was not initialized/)
   const second = await start()
-  assert.match(second.stderr, /crc32\.ts was accepted/)
+  assert.match(second.stderr, /base62\.ts was accepted/)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { isPublicAddress } from '../../src/protocol/ip-address.ts'
 import {
   callbackUrl,
   checkedUrl,
@@ -12,7 +13,6 @@ import {
   readVerification,
   requireSendable,
 } from '../../src/protocol/lnurl.ts'
-import { isPublicAddress } from '../../src/protocol/public-address.ts'
 import { isPublicName } from '../../src/protocol/public-url.ts'
 import { mutated } from '../support/arbitraries.ts'
 import vectors from '../vectors/lnurl.json' with { type: 'json' }

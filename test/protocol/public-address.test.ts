@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isPublicAddress } from '../../src/protocol/public-address.ts'
+import { isPublicAddress } from '../../src/protocol/ip-address.ts'
 import vectors from '../vectors/lnurl.json' with { type: 'json' }
 
 for (const address of vectors.ssrf.ips.public) {

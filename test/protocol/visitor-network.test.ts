@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isVisitorNetwork, visitorNetwork } from '../../src/protocol/visitor-network.ts'
+import { isVisitorNetwork, visitorNetwork } from '../../src/protocol/ip-address.ts'
 
 test('a visitor is known by the /24 or /48 of the address, in one spelling', () => {
   for (const [address, network] of [

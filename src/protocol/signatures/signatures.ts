@@ -14,16 +14,7 @@ import {
   valid,
 } from './verdict.ts'
 
-export const SIGNATURE_PROVIDERS = [
-  'github',
-  'stripe',
-  'slack',
-  'shopify',
-  'standard-webhooks',
-  'zoom',
-  'x',
-  'hmac',
-] as const
+export const SIGNATURE_PROVIDERS = [...(Object.keys(SCHEMES) as KnownProvider[]), 'hmac'] as const
 /**
  * Whose rules a signature follows. `hmac` is any other sender that puts an HMAC of the body into a header.
  *
@@ -100,7 +91,7 @@ async function check(
  * const provider: KnownProvider = guessProvider(event) ?? 'github'
  * ```
  */
-export type KnownProvider = Exclude<SignatureProvider, 'hmac'>
+export type KnownProvider = keyof typeof SCHEMES
 
 /** The senders that ask a new address to prove that it knows the secret. */
 export const CHALLENGERS = ['zoom', 'x'] as const

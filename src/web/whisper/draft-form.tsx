@@ -1,7 +1,7 @@
 /** The form for a new secret: its content, how often it can be read, and what else is wanted. */
 import type { RefObject } from 'preact'
+import { MAX_READS } from '../../protocol/whisper-code.ts'
 import { envelopeLength } from '../../protocol/whisper-envelope.ts'
-import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { bytes, ZONE } from '../lib/format.ts'
 import { clock } from '../lib/service.ts'
 import { Button, Choice } from '../ui/button.tsx'
