@@ -57,9 +57,6 @@ suite('a purchase', () => {
     const cases: [note: string, ask: Ask, error: string][] = [
       ['no key', { key: null }, 'invalid idempotency key'],
       ['an empty key', { key: '' }, 'invalid idempotency key'],
-      ['a key of 7 characters', { key: 'seven-7' }, 'invalid idempotency key'],
-      ['a key of 129 characters', { key: 'k'.repeat(129) }, 'invalid idempotency key'],
-      ['a tab in the key', { key: 'order\t0001' }, 'invalid idempotency key'],
       ['a key beyond ASCII', { key: 'commandé-0001' }, 'invalid idempotency key'],
       ['an unknown plan', { body: '{"planId":"mega"}' }, 'invalid plan'],
       ['a plan in another case', { body: '{"planId":"Spark"}' }, 'invalid plan'],
@@ -76,18 +73,14 @@ suite('a purchase', () => {
         'invalid request body',
       ],
       ['a list', { body: '["spark"]' }, 'invalid request body'],
-      ['null', { body: 'null' }, 'invalid request body'],
-      ['a bare string', { body: '"spark"' }, 'invalid request body'],
       ['an empty body', { body: '' }, 'invalid request body'],
       ['broken JSON', { body: '{"planId":"spark"' }, 'invalid request body'],
-      ['two JSON texts', { body: `${SPARK}${SPARK}` }, 'invalid request body'],
       ['a byte order mark', { body: `\ufeff${SPARK}` }, 'invalid request body'],
       [
         'bytes that are not UTF-8',
         { body: Buffer.from('{"planId":"spark\xff"}', 'latin1') },
         'invalid request body',
       ],
-      ['UTF-16', { body: Buffer.from(SPARK, 'utf16le') }, 'invalid request body'],
       ['no content type', { headers: { 'content-type': '' } }, 'unsupported media type'],
       ['plain text', { headers: { 'content-type': 'text/plain' } }, 'unsupported media type'],
       [

@@ -7,7 +7,7 @@ import type { CatchCapability, PulseCapability, SharedWhisper } from '../../src/
 import { POLL_EVERY_MS } from '../../src/http/streams.ts'
 import { NOT_FOUND } from '../support/answer.ts'
 import { poll, purchase, quoteOf } from '../support/buying.ts'
-import { anInbox } from '../support/catch.ts'
+import { anInbox, ask } from '../support/catch.ts'
 import { listen, sendMany } from '../support/catch-stream.ts'
 import { aMonitor, DONE, live, owner, ping, shared } from '../support/pulse.ts'
 import { aSwitch, stateOf } from '../support/reveal-switch.ts'
@@ -32,7 +32,7 @@ suite('whoever waits', () => {
     // No wait ends by itself.
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const stream = await listen(t, server, inbox)
-    const answer = ask(server, `/api/catch/${inbox.publicId}/events?wait=30`, inbox)
+    const answer = ask(server, `/api/catch/${inbox.publicId}/events?wait=30`, inbox.ownerToken)
     while ((await openStreams(server)) < 2);
     // Both have looked when this has.
     await server.mayfly.catch(inbox).status()
@@ -58,7 +58,7 @@ suite('whoever waits', () => {
     assert.ok(response.body)
     const events = readEvents(response.body, createEventParser())
     assert.equal((await events.next()).value?.event, 'state')
-    const answer = ask(server, `/api/pulse/${monitor.publicId}?wait=30`, monitor)
+    const answer = ask(server, `/api/pulse/${monitor.publicId}?wait=30`, monitor.ownerToken)
     while ((await openStreams(server)) < 2);
     await server.mayfly.pulse(monitor).status()
     await suspendAt(server, monitor.publicId)
@@ -185,13 +185,6 @@ test('a suspension makes no monitor late and opens no switch, and a monitor is l
     return false
   })
 })
-
-async function ask(server: TestServer, path: string, { ownerToken }: { ownerToken: string }) {
-  const response = await fetch(server.url + path, {
-    headers: { authorization: `Bearer ${ownerToken}` },
-  })
-  return { status: response.status, text: await response.text() }
-}
 
 async function openStreams(server: TestServer): Promise<number> {
   const { series } = await scrape(server)

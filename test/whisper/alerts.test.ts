@@ -21,7 +21,7 @@ test('the time at which a read is told is spread over nearly a minute, so that i
   assert.ok(most <= 115 * SECOND && most > 105 * SECOND, `${most}`)
 })
 
-test('a read is spent and told in one unit', async (t) => {
+test('a read is spent and told in one unit, which is on the disk before its bytes are given', async (t) => {
   const store = await aDatabase(t)
   await store.write(
     unit(
@@ -41,7 +41,11 @@ test('a read is spent and told in one unit', async (t) => {
   // The store goes away after one unit, as it may at any moment.
   const db: Db = {
     ...store,
-    write: (one) => (writes++ === 0 ? store.write(one) : Promise.reject(new StoreAway('gone'))),
+    async write(one) {
+      if (writes++ > 0) throw new StoreAway('gone')
+      assert.equal(one.durability ?? 'flushed', 'flushed')
+      return store.write(one)
+    },
   }
   const service = createWhisper({
     db,

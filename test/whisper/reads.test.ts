@@ -10,7 +10,6 @@ import { until } from '../support/until.ts'
 import {
   type Answer,
   aWhisper,
-  delivered,
   openWhisperOrder,
   purchaseWhisper,
   read,
@@ -80,31 +79,6 @@ test('a service killed while 100 read hands out no more after a restart than wer
   const after = revealed(second, body) + (await readOut(program, whisper, body))
   // A read that was spent for an answer that the kill cut off is spent.
   assert.ok(before + after <= READS)
-})
-
-test('a service killed between two reads hands out exactly the others left', async (t) => {
-  const databaseUrl = await aDatabaseUrl(t)
-  let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
-  const body = randomBytes(1_000)
-  const whisper = await aWhisper(program, { readLimit: 3, body })
-  assert.deepEqual((await read(program, whisper)).body, body)
-  await program.kill()
-  program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
-  const answers = await Promise.all(Array.from({ length: 10 }, () => read(program, whisper)))
-  assert.equal(revealed(answers, body), 2)
-})
-
-test('a service killed between quote and payment still has the bytes', async (t) => {
-  const databaseUrl = await aDatabaseUrl(t)
-  let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
-  const key = KEY
-  const body = randomBytes(60_000)
-  const quote = await openWhisperOrder(program, { key, body })
-  await program.kill()
-  program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
-  await program.pay(quote.bolt11)
-  const whisper = await delivered(program, quote, key)
-  assert.deepEqual((await read(program, whisper)).body, body)
 })
 
 test('no byte of a whisper is in the store after the last read', async (t) => {
