@@ -5,7 +5,7 @@ import { priceIn } from '../../client/offer.ts'
 import { utf8 } from '../../lib/bytes.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import { Refusal } from '../../tools/answers.ts'
-import { type Pay, quoteIn, type Sale, text, type Wanted } from '../../tools/tool.ts'
+import { NOUNS, type Pay, quoteIn, type Sale, text, type Wanted } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { type Done, heldAs as extendable, extendSaved, statusOf } from '../extension.ts'
@@ -142,8 +142,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
     product,
     planId,
     record,
-    end,
-    question: `Extend the ${product === 'catch' ? 'inbox' : 'monitor'} "${name}" by its plan (${planId})`,
+    question: `Extend the ${NOUNS[product]} "${name}", which ends at ${new Date(end).toISOString()}, by its plan (${planId})`,
   }
   return paying(call, offer, async (payer, caller) =>
     extendedAs(session, name, await extendSaved(payer, name, { ...caller, endsAt: end })),
@@ -186,8 +185,6 @@ type Offer = {
   planId: PlanId
   /** What was interrupted, which may be paid, or have its part of the budget already. */
   record: ReturnType<typeof openPurchase>
-  /** Of an extension: the end that it moves. */
-  end?: number
   /** For the person. */
   question: string
 }
@@ -199,7 +196,7 @@ type Offer = {
  */
 async function agreed(
   call: Call,
-  { baseUrl, product, planId, record, end = 0, question }: Offer,
+  { baseUrl, product, planId, record, question }: Offer,
 ): Promise<number> {
   const { cli } = call
   const catalog = await cli.mayfly(baseUrl).catalog()
@@ -221,7 +218,7 @@ async function agreed(
     const leftMsat = cli.maxSatsPerDay * 1000 - budgetState(cli).spentMsat
     await confirm(call, {
       message: `${question} for ${priceSats} sat and network fees, from your wallet? Seller: ${baseUrl}. Left of today's budget: ${sats(leftMsat)} sat.`,
-      about: [question, end, priceSats, baseUrl],
+      about: [question, priceSats, baseUrl],
       refusal: 'Nothing was paid.',
     })
   }
@@ -242,29 +239,23 @@ async function paying(
   const { name } = offer
   const maxSats = await agreed(call, offer)
   const stop = new AbortController()
-  const done = new AbortController()
   let isPaying = false
-  const onEnd = (): void => {
-    if (!isPaying || session.over.aborted) stop.abort()
-    else
-      cli.warn(
-        `The call was cancelled while ${name} was being paid. It goes on, and is saved here.`,
-      )
-  }
-  for (const signal of [ctx.mcpReq.signal, session.over]) {
-    signal.addEventListener('abort', onEnd, { signal: done.signal })
-  }
+  ctx.mcpReq.signal.addEventListener('abort', () => {
+    if (!isPaying) return stop.abort()
+    cli.warn(`The call was cancelled while ${name} was being paid. It goes on, and is saved here.`)
+  })
   const onProgress: Caller['onProgress'] = ({ stage, quote }) => {
     isPaying ||= stage === 'paying'
     void progress(STAGES[stage](quote))
   }
   try {
-    const payer = cliOf(cli, { signal: stop.signal, maxSats })
+    const signal = AbortSignal.any([stop.signal, session.over])
+    const payer = cliOf(cli, { signal, maxSats })
     return await orInvoice(name, (onInvoice) =>
       work(payer, { onInvoice, onProgress, goOn: REPEAT }),
     )
   } finally {
-    done.abort()
+    isPaying = false
   }
 }
 

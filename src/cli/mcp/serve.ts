@@ -58,12 +58,11 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
     },
     { onerror: (error) => cli.warn(`The host sent what is not understood: ${error.message}`) },
   )
-  const gone = once(process.stdin, 'close').catch(() => undefined)
-  const ended = once(process.stdin, 'end').catch(() => undefined)
-  // The library gives up a host whose message is too long, and stops reading.
-  const givenUp = once(process.stdin, 'pause').catch(() => undefined)
-  const stopped = once(cli.signal, 'abort')
-  await Promise.race([gone, ended, givenUp, stopped])
+  // A pause: the library gives up a host whose message is too long, and stops reading.
+  const ends = ['close', 'end', 'pause'].map((event) =>
+    once(process.stdin, event).catch(() => undefined),
+  )
+  await Promise.race([...ends, once(cli.signal, 'abort')])
   session.end()
   await stdio.close()
   process.stdin.destroy()

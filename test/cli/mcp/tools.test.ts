@@ -27,7 +27,9 @@ test('each call that pays, replaces a token, extends or destroys asks the user f
     ['Buy', 'Replace', 'Extend', 'Buy', 'Destroy'],
   )
   assert.match(questions[0] ?? '', /^Buy a heartbeat monitor \(spark\) as "job" for 50 sat/)
-  assert.match(questions[2] ?? '', /^Extend the monitor "job" by its plan \(spark\) for 50 sat/)
+  const extension =
+    /^Extend the monitor "job", which ends at 20\S+Z, by its plan \(spark\) for 50 sat/
+  assert.match(questions[2] ?? '', extension)
 })
 
 test('what is handed over is not handed over again, also by the next process, unless the call says after', async (t) => {
