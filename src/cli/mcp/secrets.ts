@@ -13,8 +13,6 @@ import { A, allKept, findKept, findSaved, forget, saveToken } from '../vault/sav
 import { fetchKept } from '../whisper/read.ts'
 import { type Call, confirm } from './session.ts'
 
-/** The most bytes of a content of which text is made. A longer one is not for a model. */
-const MAX_CONTENT_BYTES = 1024 * 1024
 /** How many saved names are listed. */
 const MAX_NAMES = 50
 
@@ -118,8 +116,7 @@ async function readWhisper({ session, cli, args }: Call): Promise<Brought> {
   const { envelope, kept } = await fetchKept(cli, { code: code.trim(), baseUrl, publicId })
   const { data, name, mediaType } = await openWhisper(envelope, key)
   if (kept !== null) session.opened.add(kept.id)
-  const content = data.length <= MAX_CONTENT_BYTES ? utf8Text(data) : null
-  return { text: content, bytes: data.length, fileName: name, mediaType }
+  return { text: utf8Text(data), bytes: data.length, fileName: name, mediaType }
 }
 
 function codeOf(

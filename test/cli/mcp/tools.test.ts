@@ -354,6 +354,20 @@ describe('a secret', () => {
     assert.deepEqual(unopened(), [])
   })
 
+  test('a long text begins with what a model takes, and says that it is cut', async (t) => {
+    const { cli, server } = await aUser(t)
+    const input = 'x'.repeat(1024 * 1024 + 1)
+    const { code } = await cli.json(['whisper', 'send', '--plan', 'long'], {
+      ...WITH_WALLET,
+      input,
+    })
+    const { host } = await aHost(t, { server })
+    const { content, contentBytes } = JSON.parse((await host.call('read_whisper', { code })).text)
+    const untrustedText = 'x'.repeat(4 * 1024)
+    assert.deepEqual(content, { untrustedText, bytes: input.length, isCut: true })
+    assert.equal(contentBytes, input.length)
+  })
+
   test('a code that needs a password is left to the command line, and spends nothing', async (t) => {
     const { host, url } = await aHost(t)
     const cli = await commandLine(t, url)
