@@ -16,7 +16,8 @@ const key = () => ({ 'idempotency-key': crypto.randomUUID() })
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 
 async function paid(quote: Refusal | undefined) {
-  if (!quote || !('bolt11' in quote) || 'macaroon' in quote) throw new Error('no quote')
+  if (!quote || !('bolt11' in quote)) throw new Error('no quote')
+  if ('macaroon' in quote || 'challenge' in quote) throw new Error('a challenge')
   await POST('/simulator/pay', { body: { bolt11: quote.bolt11 } })
   const path = { orderId: quote.orderId }
   const { data } = await GET('/api/payments/{orderId}', { params: { path } })

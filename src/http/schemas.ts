@@ -253,48 +253,33 @@ const digest = Type.String({
   description: 'The SHA-256 of the body that the paid request must have (RFC 9530)',
   examples: ['sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'],
 })
-const ECHOED = 'The parameters of `WWW-Authenticate: Payment`, to send back'
 
-/** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
+const { orderId, bolt11, ...offerFields } = quoteFields
+/** A purchase of one URL shows nothing that names its order, and has the invoice in the challenge alone. */
+const challenged = {
+  orderId: Type.Optional(orderId),
+  bolt11: Type.Optional(bolt11),
+  ...offerFields,
+}
+
+/**
+ * The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote; of one URL with the L402 challenge too,
+ * unless the client chose this one alone.
+ */
 export const PaymentAuthChallenge = Type.Object(
   {
     ...problemFields,
-    challenge: Type.Object({ ...challengeFields, digest }, { description: ECHOED }),
-    ...chargeField,
-    ...quoteFields,
-  },
-  { 'x-schema': 'PaymentAuthChallenge' },
-)
-
-const { orderId: _, bolt11: __, proofRequired: ___, ...offerFields } = quoteFields
-
-/** The 402 of a purchase of one URL: the Payment challenge and, unless the client chose it alone, the L402 one. */
-export const OneUrlChallenge = Type.Object(
-  {
-    ...problemFields,
     challenge: Type.Object(
-      // Where the body is sold.
+      // A purchase of one URL has a body only where it is sold.
       { ...challengeFields, digest: Type.Optional(digest) },
-      { description: ECHOED },
+      { description: 'The parameters of `WWW-Authenticate: Payment`, to send back' },
     ),
     ...chargeField,
     macaroon: Type.Optional(Macaroon),
     invoice: Type.Optional(Invoice),
-    ...offerFields,
+    ...challenged,
   },
-  { 'x-schema': 'OneUrlChallenge' },
-)
-
-/** The 402 of a purchase of one URL that shows L402 alone. */
-export const OneUrlL402Challenge = Type.Object(
-  {
-    error: problemFields.error,
-    scheme: Type.Literal('L402'),
-    macaroon: Macaroon,
-    invoice: Invoice,
-    ...offerFields,
-  },
-  { 'x-schema': 'OneUrlL402Challenge' },
+  { 'x-schema': 'PaymentAuthChallenge' },
 )
 
 /** The 402 and the 401 of the L402 flow: the challenge and the quote. */
@@ -304,7 +289,7 @@ export const L402Challenge = Type.Object(
     scheme: Type.Literal('L402'),
     macaroon: Macaroon,
     invoice: Invoice,
-    ...quoteFields,
+    ...challenged,
   },
   { 'x-schema': 'L402Challenge' },
 )

@@ -11,8 +11,6 @@ import {
   errors,
   keyHeader,
   L402Challenge,
-  OneUrlChallenge,
-  OneUrlL402Challenge,
   ORDER_ERRORS,
   PaymentAuthChallenge,
   PaymentQuote,
@@ -273,12 +271,12 @@ const CHALLENGES = {
     'Payment id="k2Vx...", realm="mayfly", method="lightning", intent="charge", request="eyJh..."',
   ),
   content: {
-    'application/problem+json': { schema: OneUrlChallenge },
-    'application/json': { schema: OneUrlL402Challenge },
+    'application/problem+json': { schema: PaymentAuthChallenge },
+    'application/json': { schema: L402Challenge },
   },
 }
 
-const L402_ALONE = answer(OneUrlL402Challenge, {
+const L402_ALONE = answer(L402Challenge, {
   name: 'OneUrlL402Challenge',
   description: 'Pay the invoice, and repeat the request with the credential.',
   headers: wwwAuthenticate(
