@@ -5,8 +5,7 @@ import type { IsProxied } from '../http/client-address.ts'
 import { mountExtension } from '../http/paid/extension.ts'
 import { mountOneUrl } from '../http/paid/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
-import { MAX_PLAN_SELECTION_BYTES, type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
-import { PlanSelection } from '../http/schemas.ts'
+import { soldByPlan } from '../http/paid/route.ts'
 import type { EventStreams } from '../http/streams.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -27,18 +26,8 @@ export function mountCatch(
   },
 ): void {
   const { plans, service, clock } = deps
-  const route: PaidRoute = {
-    product: 'catch',
-    path: '/api/payments/catch',
-    summary: 'Buy a webhook inbox',
-    contentType: 'application/json',
-    maxBodyBytes: () => MAX_PLAN_SELECTION_BYTES,
-    bodySchema: PlanSelection,
-    headerSchemas: {},
-    resourceSchema: CatchCapability,
-    parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
-    plan: (planId) => (plans[planId].available ? plans[planId] : null),
-  }
+  const about = { summary: 'Buy a webhook inbox', resourceSchema: CatchCapability }
+  const route = soldByPlan('catch', about, plans)
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)
   mountExtension(app, deps, {

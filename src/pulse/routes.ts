@@ -7,9 +7,9 @@ import { type Problem, problem } from '../http/errors.ts'
 import { mountExtension } from '../http/paid/extension.ts'
 import { mountOneUrl } from '../http/paid/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
-import { MAX_PLAN_SELECTION_BYTES, type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
+import { type PaidRoute, parsePlanSelection, soldByPlan } from '../http/paid/route.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
-import { answer, errors, PlanSelection } from '../http/schemas.ts'
+import { answer, errors } from '../http/schemas.ts'
 import { Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { badge } from './badge.ts'
@@ -52,30 +52,21 @@ export function mountPulse(
   deps: Paying & OwnerDeps & { plans: Readonly<Record<PlanId, PulsePlan>> },
 ): void {
   const { plans, service, clock } = deps
+  const about = { summary: 'Buy a heartbeat monitor', resourceSchema: PulseCapability }
+  const bought = soldByPlan('pulse', about, plans)
   const route: PaidRoute = {
-    product: 'pulse',
-    path: '/api/payments/pulse',
-    summary: 'Buy a heartbeat monitor',
-    contentType: 'application/json',
-    maxBodyBytes: () => MAX_PLAN_SELECTION_BYTES,
-    bodySchema: PlanSelection,
+    ...bought,
     headerSchemas: purchaseHeaders,
-    resourceSchema: PulseCapability,
     phrases: ['invalid settings'],
     parse: (body, { headers }) => ({
       planId: parsePlanSelection(body),
       terms: monitorTerms(headers['x-pulse-settings'], clock.now),
     }),
-    plan: (planId) => (plans[planId].available ? plans[planId] : null),
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)
   mountExtension(app, deps, {
-    bought: {
-      ...route,
-      headerSchemas: {},
-      parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
-    },
+    bought,
     noun: 'a monitor',
     kind: 'pulse_owner',
     publicId,

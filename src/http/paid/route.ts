@@ -78,7 +78,24 @@ export type SoldPlan = PlanTerms & Record<string, Json>
 // The JSON body of a purchase: `{"planId": …}` and nothing else.
 
 /** The JSON needs much less, even with spaces. */
-export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
+const MAX_PLAN_SELECTION_BYTES = 4 * 1024
+
+/** The route of a product of which a plan says all. */
+export const soldByPlan = (
+  product: Product,
+  about: Pick<PaidRoute, 'summary' | 'resourceSchema'>,
+  plans: Readonly<Record<PlanId, SoldPlan & { available: boolean }>>,
+): PaidRoute => ({
+  ...about,
+  product,
+  path: `/api/payments/${product}`,
+  contentType: 'application/json',
+  maxBodyBytes: () => MAX_PLAN_SELECTION_BYTES,
+  bodySchema: PlanSelection,
+  headerSchemas: {},
+  parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
+  plan: (planId) => (plans[planId].available ? plans[planId] : null),
+})
 
 /** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
 export function refuseAnyBody(body: Buffer): void {
