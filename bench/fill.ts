@@ -45,9 +45,9 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
   })
   const addEvent = store.prepare(`insert into catch_event
     (inbox, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
-     ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines)
+     ip_location, path, query, body_sha256, body, kept_bytes, header_lines)
     values (?, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '${PATH}', '',
-            'application/json', ?, ?, ?, ?)`)
+            ?, ?, ?, ?)`)
   const headerLines = packHeaders(HEADERS)
   let n = 0
   for (let sequence = 1; sequence <= eventsEach; sequence++) {

@@ -26,7 +26,7 @@ const ORDERS = {
   oldest: { beyond: '>', sorted: 'order by sequence' },
 } as const
 
-/** `kept_bytes` leaves out the second column of a content type, and two bytes for each header line. */
+/** `kept_bytes` leaves out the media type, and two bytes for each header line. */
 const SIZE = 'kept_bytes + 1024 as size'
 
 /** Frees the event's bytes. It still counts as a request. `salt` is the random part of its id. */
@@ -90,7 +90,7 @@ export function createEventStore(db: Db, tables: Pick<EventTables, 'source' | 'f
       text: string,
     ): Promise<FoundRow[]> {
       return db.scan<FoundRow>({
-        text: `select sequence, path, query, content_type, header_lines, body
+        text: `select sequence, path, query, header_lines, body
          from ${source} where inbox = $1 and sequence in (${places(sequences, 2)})
          ${ORDERS[order].sorted}`,
         values: [inbox, ...sequences],
@@ -128,7 +128,7 @@ export function createEventStore(db: Db, tables: Pick<EventTables, 'source' | 'f
 export type EventStore = ReturnType<typeof createEventStore>
 
 const SHORT_COLUMNS = `sequence, salt, received_at, access, method, body_bytes, body_sha256, source_ip, ip_location`
-const LONG_COLUMNS = ['path', 'query', 'content_type', 'header_lines', 'body']
+const LONG_COLUMNS = ['path', 'query', 'header_lines', 'body']
 const EVENT_COLUMNS = `${SHORT_COLUMNS}, ${LONG_COLUMNS.join(', ')}`
 
 /** The columns of an event; the long ones only of an event that is no larger than the parameter at `place`. */

@@ -13,7 +13,6 @@ export type NewEvent = {
   path: string
   query: string
   headerLines: Uint8Array
-  contentType: string | null
   mediaType: string | null
   body: Uint8Array
   /** The bytes that count against the storage of its inbox. */
@@ -67,8 +66,8 @@ function reserved(
 
 /** Those whose values are `valuesOf` an event. */
 const COLUMNS = `sequence, salt, received_at, access, method, media_type, body_bytes,
-  source_ip, ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines`
-const VALUES_OF_EVENT = 16
+  source_ip, ip_location, path, query, body_sha256, body, kept_bytes, header_lines`
+const VALUES_OF_EVENT = 15
 
 /** Instead of its sequence, an event has its distance to the last. */
 const valuesOf = (event: NewEvent, beforeLast: number): Value[] => [
@@ -83,7 +82,6 @@ const valuesOf = (event: NewEvent, beforeLast: number): Value[] => [
   event.ipLocation,
   event.path,
   event.query,
-  event.contentType,
   event.bodySha256,
   event.body,
   event.keptBytes,

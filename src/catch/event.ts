@@ -14,7 +14,6 @@ export type EventRow = {
   path: string
   query: string
   header_lines: Uint8Array
-  content_type: string | null
   body: Uint8Array
   body_bytes: number
   body_sha256: string

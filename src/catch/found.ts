@@ -3,14 +3,13 @@ import { isUtf8 } from 'node:buffer'
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
 import type { Row, RowMap, Value } from '../db/db.ts'
 import { urlTexts } from '../lib/event-filters.ts'
-import { contentTypeOf, headersOf } from './kept.ts'
+import { headersOf } from './kept.ts'
 
 /** The parts of an event that a search looks at. */
 export type SearchedEvent = {
   sequence: number
   path: string
   query: string
-  content_type: string | null
   header_lines: Uint8Array
   body: Uint8Array
 } & Row
@@ -48,7 +47,6 @@ function matches(
   { lines, text }: { lines: string; text: Uint8Array | null },
 ): boolean {
   if (urlTexts(event).some((text) => text.toLowerCase().includes(wanted))) return true
-  if (contentTypeOf(event)?.toLowerCase().includes(wanted)) return true
   // All lines at once, which is quick.
   const isInHeaders = BETWEEN_PARTS.test(wanted) ? isInLines(event, wanted) : lines.includes(wanted)
   // A binary body is not searched.

@@ -1,5 +1,6 @@
 /** The parts of a request that an inbox stores, their form, and the storage they use. */
-import type { Value } from '../db/db.ts'
+
+import { mediaType } from '../lib/event-filters.ts'
 import { containsToken } from '../lib/ids.ts'
 
 /**
@@ -33,13 +34,13 @@ export function keptBytes(request: {
  */
 export function keptHeaders(
   { rawHeaders, isProxied }: { rawHeaders: string[]; isProxied: boolean },
-  isForwardingHeader: (name: string) => boolean,
+  forwardingHeaders: ReadonlySet<string>,
 ): FlatHeaders {
   const headers: FlatHeaders = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
     const value = rawHeaders[i + 1] ?? ''
-    if (isProxied && isForwardingHeader(name.toLowerCase())) continue
+    if (isProxied && forwardingHeaders.has(name.toLowerCase())) continue
     if (isSecret(name, value)) continue
     headers.push(name, value)
   }
@@ -56,14 +57,11 @@ export function packHeaders(headers: FlatHeaders): Buffer {
   return Buffer.from(lines, 'latin1')
 }
 
-/** The columns of an event that hold its headers. */
-export type HeaderColumns = {
-  header_lines: Uint8Array
-  content_type: string | null
-} & Record<string, Value>
+/** The column of an event that holds its headers. */
+type HeaderColumn = { header_lines: Uint8Array }
 
 /** The headers of an event in JSON, a list of `{name, value}`. */
-export function headersJson({ header_lines }: Pick<HeaderColumns, 'header_lines'>): string {
+export function headersJson({ header_lines }: HeaderColumn): string {
   const text = textOf(header_lines)
   // Asked once for all lines, because quoting each of them takes most of the time.
   const quoted = NEEDS_ESCAPES.test(text) ? JSON.stringify : inQuotes
@@ -75,9 +73,7 @@ export function headersJson({ header_lines }: Pick<HeaderColumns, 'header_lines'
 }
 
 /** The names and values of the headers of an event. */
-export const headersOf = ({
-  header_lines,
-}: Pick<HeaderColumns, 'header_lines'>): [name: string, value: string][] =>
+export const headersOf = ({ header_lines }: HeaderColumn): [name: string, value: string][] =>
   linesOf(textOf(header_lines))
 
 /** What JSON escapes of one-byte characters, except for the line feed, which ends a line here. */
@@ -86,27 +82,19 @@ const NEEDS_ESCAPES = /["\\\u0000-\u0009\u000b-\u001f]/
 
 const inQuotes = (text: string): string => `"${text}"`
 
-/** The longest content type that is stored in its own column, and the longest that a filter accepts. */
-const MAX_TYPE_COLUMN = 255
+/** The first content type among the headers of an event, as sent, or null. */
+export const contentTypeOf = ({ header_lines }: HeaderColumn): string | null =>
+  CONTENT_TYPE.exec(textOf(header_lines))?.[1] ?? null
 
-/** The first content type among headers, or null. */
-export function contentTypeIn(headers: FlatHeaders): string | null {
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (isContentType(headers[i] ?? '')) return headers[i + 1] ?? null
-  }
-  return null
-}
+const CONTENT_TYPE = /^content-type:([^\n]*)/im
 
-/** The value of the content type's column. A long type is only in the headers, not stored twice. */
-export const columnOf = (type: string | null): string | null =>
-  type !== null && type.length > MAX_TYPE_COLUMN ? null : type
+/** The longest media type that is stored, and that a filter accepts. */
+const MAX_MEDIA_TYPE = 255
 
-/** The content type of an event: from its column, or from its headers if it is long. */
-export function contentTypeOf({ content_type, header_lines }: HeaderColumns): string | null {
-  if (content_type !== null) return content_type
-  // Headers this short cannot contain a long type.
-  if (header_lines.length <= MAX_TYPE_COLUMN) return null
-  return linesOf(textOf(header_lines)).find(([name]) => isContentType(name))?.[1] ?? null
+/** What an event is filtered by. */
+export function mediaTypeOf(event: HeaderColumn): string | null {
+  const type = mediaType(contentTypeOf(event))
+  return type === null || type.length > MAX_MEDIA_TYPE ? null : type
 }
 
 const textOf = (packed: Uint8Array): string =>
@@ -122,9 +110,6 @@ function linesOf(text: string): [name: string, value: string][] {
   }
   return lines
 }
-
-const isContentType = (name: string): boolean =>
-  name.length === 12 && name.toLowerCase() === 'content-type'
 
 /** Headers that carry credentials by name, and any header whose value is one of our credentials. */
 function isSecret(name: string, value: string): boolean {

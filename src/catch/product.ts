@@ -1,7 +1,6 @@
 /** CATCH's entry: what the service needs to sell and run it. */
 
 import type { Inboxes } from '../alerts/send.ts'
-import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
@@ -50,7 +49,6 @@ export async function openCatch(
     locate: await openLocations(geoipDatabases, (file, error) => {
       log.error({ event: 'geoip.damaged', file, reason: String(error) })
     }),
-    isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
   mountCatch(parts.app, { ...parts, service })
   const inboxes = createInboxes({ ...parts, service })

@@ -4,11 +4,11 @@ import { hash, randomInt } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
+import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { Reservation } from '../http/memory.ts'
 import { createOwnerTokens } from '../http/owner-tokens.ts'
 import type { Scheduler } from '../http/turns.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
-import { mediaType } from '../lib/event-filters.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
@@ -18,7 +18,7 @@ import { type EventRow, eventId, parseEventId } from './event.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
 import { eventTables } from './event-tables.ts'
 import { createIngest } from './ingest.ts'
-import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
+import { keptBytes, keptHeaders, mediaTypeOf, packHeaders } from './kept.ts'
 import { createPurge } from './purge.ts'
 import { createReading, heldBy } from './reading.ts'
 import { createRefusals } from './refusals.ts'
@@ -73,14 +73,13 @@ export function createCatch(deps: {
   db: Db
   hints: Hints
   clock: Clock
-  isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
   scheduler: Scheduler
   secrets: Secrets
   /** Called with the storage that each accepted request used, in bytes. */
   onIngested: (bytes: number) => void
 }) {
-  const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
+  const { db, hints, clock, locate, scheduler, onIngested } = deps
   const responses = createResponses(deps.secrets)
   const store = createInboxStore(db)
   const events = eventTables(db)
@@ -158,8 +157,8 @@ export function createCatch(deps: {
       (request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash))
     const place = locate(request.sourceIp)
     const { path, query, body } = request
-    const headers = keptHeaders(request, isForwardingHeader)
-    const contentType = contentTypeIn(headers)
+    const headers = keptHeaders(request, FORWARDING_HEADERS)
+    const headerLines = packHeaders(headers)
     const bytes = keptBytes({ path, query, headers, body })
     const isStored = await ingest(inbox, {
       salt: randomInt(2 ** 26),
@@ -168,9 +167,8 @@ export function createCatch(deps: {
       method: request.method,
       path,
       query,
-      headerLines: packHeaders(headers),
-      contentType: columnOf(contentType),
-      mediaType: columnOf(mediaType(contentType)),
+      headerLines,
+      mediaType: mediaTypeOf({ header_lines: headerLines }),
       body,
       keptBytes: bytes,
       bodySha256: hash('sha256', body, 'hex'),

@@ -27,9 +27,9 @@ async function aLargeInbox(server: TestServer): Promise<CatchCapability> {
   await query(
     server,
     `insert into catch_event (inbox, sequence, salt, received_at, access, method, media_type,
-       body_bytes, source_ip, ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines)
+       body_bytes, source_ip, ip_location, path, query, body_sha256, body, kept_bytes, header_lines)
      select inbox, e.sequence + 200 * n.n, salt, received_at, access, method, media_type, body_bytes,
-       source_ip, ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines
+       source_ip, ip_location, path, query, body_sha256, body, kept_bytes, header_lines
      from catch_event e join (select sequence as n from catch_event where sequence <= 9) n on 1 = 1`,
   )
   if (server.databaseUrl.startsWith('sqlite')) {

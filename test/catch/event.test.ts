@@ -43,7 +43,7 @@ test('a search finds in the path, the query and the content type, in either case
   const rows = [
     anEvent({ sequence: 1, path: '/Hooks/Paid' }),
     anEvent({ sequence: 2, query: 'State=Open' }),
-    anEvent({ sequence: 3, content_type: 'Application/JSON' }),
+    anEvent({ sequence: 3, header_lines: packHeaders(['content-type', 'Application/JSON']) }),
     anEvent({ sequence: 4, header_lines: packHeaders(['Content-Type', longType]) }),
   ]
   const searched = (wanted: string) => found(rows, wanted)
@@ -117,7 +117,6 @@ type Change = {
   sequence?: number
   path?: string
   query?: string
-  content_type?: string
 }
 
 const anEvent = (change: Change) => ({
@@ -129,7 +128,6 @@ const anEvent = (change: Change) => ({
   path: '',
   query: '',
   header_lines: packHeaders([]),
-  content_type: null,
   body: new Uint8Array(),
   body_bytes: 0,
   body_sha256: '',

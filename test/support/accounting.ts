@@ -2,7 +2,7 @@
  * Audits a store: what must be true of it while nobody uses it, whatever happened to its processes, and
  * whether it agrees with what its clients were told. Each violation is a sentence.
  */
-import { type HeaderColumns, headersJson, keptBytes } from '../../src/catch/kept.ts'
+import { headersJson, keptBytes } from '../../src/catch/kept.ts'
 import type { Db, Row } from '../../src/db/db.ts'
 
 /** What the service told its clients. */
@@ -235,9 +235,15 @@ async function auditCredits(db: Db, granted: Record<string, number>): Promise<st
 /** Each event counts the bytes that are stored of it. */
 async function auditKept(db: Db): Promise<string[]> {
   const events = await db.read<
-    { public_id: string; sequence: number; kept_bytes: number; body_bytes: number } & HeaderColumns
+    {
+      public_id: string
+      sequence: number
+      kept_bytes: number
+      body_bytes: number
+      header_lines: Uint8Array
+    } & Row
   >(
-    `select public_id, sequence, kept_bytes, body_bytes, path, query, header_lines, content_type
+    `select public_id, sequence, kept_bytes, body_bytes, path, query, header_lines
      from catch_event join catch_inbox on number = inbox`,
   )
   return events.flatMap((event) => {

@@ -13,7 +13,6 @@ create table catch_event (
   ip_location text,                -- JSON
   path text not null,
   query text not null,
-  content_type text,
   body_sha256 text not null,       -- hex
   kept_bytes integer not null,     -- what it takes of its inbox's storage, and deleting it frees
   header_lines blob not null,      -- as received, a line `name:value` each, without the dropped ones
