@@ -53,15 +53,14 @@ export const CONTENT_POLICY = {
   ),
 }
 
-/** Bytes of a stranger: browsers store them, and neither show nor run them. */
-export const DOWNLOAD = {
-  ...ATTACHMENT,
-  'Content-Security-Policy': header('Runs nothing', Type.String(), "default-src 'none'; sandbox"),
-  'Cross-Origin-Resource-Policy': header('Any page may read it', Type.String(), 'cross-origin'),
-}
-
 /** Bytes that a stranger chose: browsers store them, and neither show nor run them. */
 export const RESPONSE = { ...ATTACHMENT, ...CONTENT_POLICY }
+
+/** The same, for pages of others too. */
+export const DOWNLOAD = {
+  ...RESPONSE,
+  'Cross-Origin-Resource-Policy': header('Any page may read it', Type.String(), 'cross-origin'),
+}
 
 /** For proxies in front of the service. */
 export const STREAM = {

@@ -17,7 +17,7 @@ export async function readDestinations(
   const wanted: Wanted[] = []
   for (const one of destinations) {
     const next = await wantedOf(one, { alerts, ownerId })
-    if (wanted.some((other) => isSame(other, next))) {
+    if (wanted.some((other) => addressOf(other) === addressOf(next))) {
       throw refused('destinations', 'each destination once')
     }
     wanted.push(next)
@@ -64,10 +64,7 @@ async function inboxOf(
 const refused = (field: string, expected: string) =>
   invalid('invalid destinations', { field, expected })
 
-const isSame = (a: Wanted, b: Wanted): boolean =>
-  a.format === 'inbox' || b.format === 'inbox'
-    ? a.format === b.format && 'inboxId' in a && 'inboxId' in b && a.inboxId === b.inboxId
-    : a.url.href === b.url.href
+const addressOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.href)
 
 /** Deeper escapes than any server decodes. */
 const MAX_DECODED = 5
