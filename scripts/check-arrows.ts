@@ -24,7 +24,7 @@ export function checkArrows(sources: Sources): string[] {
 }
 
 /** The tools that a clone alone needs as it runs. A built package has what they make. */
-const TOOLS: Record<string, string> = { 'http/pages/bundle.ts': 'esbuild' }
+const TOOLS: Record<string, string> = { 'http/pages/assets.ts': 'esbuild' }
 
 const PRODUCTS = [...PRODUCT_NAMES, ...(Object.keys(OPERATED_PRODUCTS) as AnyProduct[])]
 const FOLDERS = [

@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { BUNDLES, bundle } from '../src/http/pages/bundle.ts'
+import { BUNDLES, bundle } from '../src/http/pages/assets.ts'
 import { pageScripts } from '../src/http/pages/pages.ts'
 
 const PARTS = [

@@ -25,7 +25,7 @@ const METHODS = [
 /** What no document has. */
 const PAGES = [
   ...['/', '/buy', '/catch', '/gate', '/docs', '/whisper', '/receipt', '/read', '/pulse'],
-  ...['/status/pulse_status_0000000000000000000000', '/favicon.ico', '/llms.txt', '/openapi.json'],
+  ...['/status/pulse_status_0000000000000000000000', '/llms.txt', '/openapi.json'],
 ]
 const BELOW_AN_INBOX = '/c/catch_0000000000000000000000/sub/path'
 /** What pages of others may call. The rest is for machines of the operator and for the simulator. */

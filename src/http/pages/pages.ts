@@ -157,16 +157,6 @@ function mountAssets(app: App, assetsOf: () => Promise<Assets>): void {
       return sendEncoded(request, reply, file)
     },
   })
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/favicon.ico',
-    handler: async (request, reply) => {
-      const icon = await (await assetsOf()).file('favicon.svg')
-      if (!icon) throw problem('not found')
-      reply.header('cache-control', 'public, max-age=86400')
-      return sendEncoded(request, reply, icon)
-    },
-  })
 }
 
 /** The answer to a program at `/`: where to continue. */
