@@ -36,10 +36,6 @@ async function reads(server: TestServer, whisper: WhisperCapability, count = 1):
 const waiting = (server: TestServer) =>
   query(server, 'select * from alert where done_at is null order by position')
 
-/** The time at which the destination is told next. */
-const dueAt = async (server: TestServer): Promise<number> =>
-  Number((await query(server, 'select due_at from alert_destination'))[0]?.due_at)
-
 test('a read is told with the minute and the reads that are spent and left, signed, and with nothing that opens anything', async (t) => {
   const { receiver, server, whisper, secret } = await aTold(t, { readLimit: 3 })
   const [tested] = receiver.received
@@ -58,29 +54,6 @@ test('a read is told with the minute and the reads that are spent and left, sign
   const all = JSON.stringify(receiver.received)
   for (const one of [whisper.readToken, whisper.receiptToken ?? '', '127.0.0.1:']) {
     assert.ok(one !== '' && !all.replaceAll(receiver.host, '').includes(one), one)
-  }
-})
-
-test('nobody is told of a read before 60 seconds have passed, and everybody before 120 have', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] })
-  const { receiver, server, whisper } = await aTold(t, { readLimit: 3 })
-  let toldAt: number[] = []
-  receiver.answer = (_received, response) => {
-    toldAt = [...toldAt, server.now()]
-    response.writeHead(204).end()
-  }
-  for (const count of [1, 2, 3]) {
-    const readAt = server.now()
-    await reads(server, whisper)
-    const due = await dueAt(server)
-    assert.ok(due >= readAt + MINUTE && due <= server.now() + 115_000, `${due - readAt}`)
-    await until('it is told and noted', async () => {
-      server.clock.advance(5_000)
-      t.mock.timers.tick(1_000)
-      return toldAt.length === count && (await waiting(server)).length === 0
-    })
-    assert.ok((toldAt.at(-1) ?? 0) >= due, `${due - (toldAt.at(-1) ?? 0)} too early`)
-    server.clock.advance(2 * MINUTE)
   }
 })
 

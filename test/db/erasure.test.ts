@@ -15,7 +15,6 @@ import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
 
 /** Whether the text is anywhere in the raw files around the database. */
 async function isOnDisk(file: string, text: string): Promise<boolean> {
@@ -89,19 +88,6 @@ suite('bytes that were deleted are in no file', () => {
     await shop.server.stop()
     assert.equal(await isOnDisk(shop.server.file, 'marker-of-the-destroyed'), false)
     assert.equal(await isOnDisk(shop.server.file, shop.inbox.ownerToken), false)
-  })
-
-  test('no file has a byte of an expired inbox, once it is purged', async (t) => {
-    const shop = await aServer(t)
-    for (let i = 0; i < 20; i++) await send(shop, 'marker-of-the-expired', 2_000)
-    shop.server.clock.advance(DAY)
-    shop.purge()
-    // The content goes with the first purge; the inbox itself shows `expired` a little longer.
-    await until('the events are purged', async () => (await eventCount(shop)) === 0)
-    const owner = shop.server.mayfly.catch(shop.inbox)
-    assert.equal((await owner.status()).status, 'expired')
-    await shop.server.stop()
-    assert.equal(await isOnDisk(shop.server.file, 'marker-of-the-expired'), false)
   })
 
   test('no file has a byte of an inbox that was destroyed while many others had just expired', async (t) => {
