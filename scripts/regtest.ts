@@ -12,7 +12,7 @@ import { PAYING_MACAROON } from '../test/support/wallet-recipes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mayfly-regtest-'))
 process.stderr.write('Starting two nodes and a channel between them …\n')
-const { alice, bob, close } = await startTestbed(join(folder, 'nodes'))
+const { alice, bob, chain, close } = await startTestbed(join(folder, 'nodes'))
 
 /** The form of MAYFLY_LIGHTNING_URL and MAYFLY_WALLET_URL, with a macaroon that can do just this. */
 async function urlOf(node: LndNode, name: string, permissions: string[]): Promise<string> {
@@ -29,11 +29,11 @@ process.stdout.write(
     `# the buyer, in another terminal\nexport MAYFLY_WALLET_URL='${buyer}'\n`,
 )
 process.stderr.write('\nThe nodes run until Ctrl-C.\n')
-// The nodes do not keep this process alive.
-const alive = setInterval(() => undefined, 60_000)
+// As on a real chain. After two hours without a block LND is no longer in sync, and nothing can be bought.
+const blocks = setInterval(() => void chain.mineEmpty(1), 10 * 60_000)
 await new Promise<void>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => resolve())
 })
-clearInterval(alive)
+clearInterval(blocks)
 await close()
 rmSync(folder, { recursive: true, force: true })

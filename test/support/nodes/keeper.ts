@@ -1,12 +1,10 @@
 /**
- * Ends the nodes and removes their folder when its input closes, which happens however the test process
- * ends, or after a time limit. Input: lines `+pid` and `-pid`. Argument: the folder, which every node has
- * in its command line.
+ * Ends the nodes and removes their folder when its input closes, which happens however the process that
+ * started it ends. Input: lines `+pid` and `-pid`. Argument: the folder, which every node has in its
+ * command line.
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-
-const MAX_MINUTES = 60
 
 const folder = process.argv[2] ?? ''
 const pids = new Set<number>()
@@ -36,7 +34,6 @@ function kill(pid: number): void {
 
 // Ctrl-C reaches this process too. The input closes a moment later.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-setTimeout(end, MAX_MINUTES * 60_000)
 createInterface({ input: process.stdin })
   .on('line', (line) => {
     const pid = Number(line.slice(1))
