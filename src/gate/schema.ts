@@ -1,7 +1,7 @@
 /** The types of GATE's JSON bodies. */
 import type { Static } from 'typebox'
 import { DateTime, Invoice, NetworkSchema, PaymentHash, PayUntil } from '../http/schemas.ts'
-import { Type } from '../lib/json-schema.ts'
+import { named, Type } from '../lib/json-schema.ts'
 
 export const VerificationKind = Type.Enum(['provider', 'preimage'])
 export type VerificationKind = Static<typeof VerificationKind>
@@ -110,24 +110,21 @@ export const GatePaymentChallenge = Type.Object(
  */
 export type GatePaymentChallenge = Static<typeof GatePaymentChallenge>
 
-export const GatePending = Type.Object(
-  {
-    settled: Type.Literal(false),
-    intentId,
-    status: Type.Enum(['pending', 'proof_required', 'expired'], {
-      description: '`proof_required`: nobody but the payer can prove the payment, by its preimage',
-    }),
-    verification: Type.Enum(['provider', 'preimage'], {
-      description: 'Who can prove it: the provider of the Lightning Address, or the payer',
-    }),
-    expiresAt: PayUntil,
-    error: Type.String({
-      description: 'The phrase of this error',
-      examples: ['payment not verified'],
-    }),
-  },
-  { 'x-schema': 'GatePending', description: 'Not paid, as far as anybody can tell' },
-)
+export const GatePending = named('GatePending', 'Not paid, as far as anybody can tell', {
+  settled: Type.Literal(false),
+  intentId,
+  status: Type.Enum(['pending', 'proof_required', 'expired'], {
+    description: '`proof_required`: nobody but the payer can prove the payment, by its preimage',
+  }),
+  verification: Type.Enum(['provider', 'preimage'], {
+    description: 'Who can prove it: the provider of the Lightning Address, or the payer',
+  }),
+  expiresAt: PayUntil,
+  error: Type.String({
+    description: 'The phrase of this error',
+    examples: ['payment not verified'],
+  }),
+})
 /**
  * An intent without a known payment.
  *
@@ -138,7 +135,9 @@ export const GatePending = Type.Object(
  */
 export type GatePending = Static<typeof GatePending>
 
-export const GateAuthorization = Type.Object(
+export const GateAuthorization = named(
+  'GateAuthorization',
+  'Paid: the receipt lets one request in',
   {
     settled: Type.Literal(true),
     intentId,
@@ -157,7 +156,6 @@ export const GateAuthorization = Type.Object(
       examples: ['eyJhbGciOiJFZERTQSJ9...'],
     }),
   },
-  { 'x-schema': 'GateAuthorization', description: 'Paid: the receipt lets one request in' },
 )
 /**
  * A paid intent. Its receipt, a compact JWS, admits one request after it was verified.
@@ -197,22 +195,19 @@ export const GateGiveBack = Type.Object(
 )
 export type GateGiveBack = Static<typeof GateGiveBack>
 
-export const GateJwks = Type.Object(
-  {
-    keys: Type.Array(
-      Type.Object({
-        kty: Type.Literal('OKP'),
-        crv: Type.Literal('Ed25519'),
-        x: Type.String({
-          description: 'The public key, base64url',
-          examples: ['11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'],
-        }),
-        kid: Type.String({ description: 'Names the key in receipts', examples: ['k1'] }),
-        alg: Type.Literal('EdDSA'),
-        use: Type.Literal('sig'),
+export const GateJwks = named('GateJwks', 'A JWK set (RFC 7517, RFC 8037)', {
+  keys: Type.Array(
+    Type.Object({
+      kty: Type.Literal('OKP'),
+      crv: Type.Literal('Ed25519'),
+      x: Type.String({
+        description: 'The public key, base64url',
+        examples: ['11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'],
       }),
-    ),
-  },
-  { 'x-schema': 'GateJwks', description: 'A JWK set (RFC 7517, RFC 8037)' },
-)
+      kid: Type.String({ description: 'Names the key in receipts', examples: ['k1'] }),
+      alg: Type.Literal('EdDSA'),
+      use: Type.Literal('sig'),
+    }),
+  ),
+})
 export type GateJwks = Static<typeof GateJwks>

@@ -2,7 +2,7 @@
 
 import { LIMITS, type Limit, OPEN_ORDERS, type Rate, type Rates } from '../http/limits.ts'
 import { validatorOf } from '../http/validation.ts'
-import { Type } from '../lib/json-schema.ts'
+import { only, Type } from '../lib/json-schema.ts'
 import { ConfigError } from './config.ts'
 
 /** The largest rate, burst and number of open orders. A larger number would limit nothing. */
@@ -10,13 +10,10 @@ const MAX_SETTING = 1_000_000_000
 
 const RateSchema = Type.Union([
   Type.Null(),
-  Type.Object(
-    {
-      perMinute: Type.Number({ exclusiveMinimum: 0, maximum: MAX_SETTING }),
-      burst: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_SETTING })),
-    },
-    { additionalProperties: false },
-  ),
+  only({
+    perMinute: Type.Number({ exclusiveMinimum: 0, maximum: MAX_SETTING }),
+    burst: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_SETTING })),
+  }),
 ])
 const OpenOrdersSchema = Type.Union([
   Type.Null(),

@@ -4,7 +4,7 @@
  */
 import type { TSchema } from 'typebox'
 import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
-import { Type } from '../lib/json-schema.ts'
+import { only, orNull, Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, type PlanId, type Product } from '../lib/product-names.ts'
 import type { Api } from './answers.ts'
 
@@ -149,20 +149,19 @@ export const CAPABILITY_META = 'org.mayfly/capability'
 // The parts of inputs and outputs that several tools have.
 
 export const DateTime = Type.String()
-export const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
+export const DateTimeOrNull = orNull(DateTime)
 export const Count = Type.Integer()
 export const planId = Type.Enum([...PLAN_IDS])
 
 /** An object of these members alone, of which those that are needed must be there. */
 export const objectOf = (members: Record<string, TSchema>, needed: readonly string[]): TSchema =>
-  Type.Object(
+  only(
     Object.fromEntries(
       Object.entries(members).map(([name, schema]) => [
         name,
         needed.includes(name) ? schema : Type.Optional(schema),
       ]),
     ),
-    { additionalProperties: false },
   )
 
 /** The name of something that is saved on this machine. The vault says what a name is. */

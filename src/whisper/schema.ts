@@ -12,7 +12,7 @@ import {
   token,
   WorksUntil,
 } from '../http/schemas.ts'
-import { Type } from '../lib/json-schema.ts'
+import { closed, only, orNull, Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-code.ts'
 import { SWITCH_STATES } from '../switches/states.ts'
@@ -28,17 +28,14 @@ export const MIN_CIPHERTEXT_BYTES = 30
 const ReadLimit = Type.Integer({ minimum: 1, maximum: MAX_READS })
 
 /** A plan in the configuration. The catalogue leaves out `durationSeconds`. */
-export const WhisperPlan = Type.Object(
-  {
-    ...configuredPlanFields,
-    readLimit: ReadLimit,
-    maxCiphertextBytes: Type.Integer({
-      minimum: MIN_CIPHERTEXT_BYTES,
-      maximum: LARGEST_BODY.purchase,
-    }),
-  },
-  { additionalProperties: false },
-)
+export const WhisperPlan = only({
+  ...configuredPlanFields,
+  readLimit: ReadLimit,
+  maxCiphertextBytes: Type.Integer({
+    minimum: MIN_CIPHERTEXT_BYTES,
+    maximum: LARGEST_BODY.purchase,
+  }),
+})
 export type WhisperPlan = Static<typeof WhisperPlan>
 
 /** A plan in the catalogue. */
@@ -191,7 +188,9 @@ const WHISPER_STATES = ['active', 'suspended', 'exhausted', 'expired', 'destroye
  */
 export type WhisperState = (typeof WHISPER_STATES)[number]
 
-export const WhisperReceipt = Type.Object(
+export const WhisperReceipt = closed(
+  'WhisperReceipt',
+  'What the buyer of a whisper learns of its reads',
   {
     publicId,
     state: Type.Enum([...WHISPER_STATES]),
@@ -206,20 +205,14 @@ export const WhisperReceipt = Type.Object(
     createdAt: DateTime,
     expiresAt: DateTime,
     endedAt: DateTimeOrNull,
-    switch: Type.Union([
+    switch: orNull(
       Type.Object({
         state: Type.Enum([...SWITCH_STATES]),
         next: Type.String({ description: 'What to do' }),
         since: DateTime,
         worksUntil: DateTime,
       }),
-      Type.Null(),
-    ]),
-  },
-  {
-    'x-schema': 'WhisperReceipt',
-    additionalProperties: false,
-    description: 'What the buyer of a whisper learns of its reads',
+    ),
   },
 )
 /**
