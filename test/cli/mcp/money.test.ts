@@ -81,6 +81,25 @@ describe('a repeated purchase', () => {
     assert.equal(spentSats(home), 100)
   })
 
+  test('a call that is cancelled before it pays, pays nothing', async (t) => {
+    const service = await stuckService(t, (path) => path === '/api/payments/catch')
+    const { host } = await aHost(t, { server: service })
+    const cancel = new AbortController()
+    const asked = { planId: 'spark', name: 'hooks' }
+    const cancelled = host
+      .call('buy_inbox', asked, { signal: cancel.signal })
+      .catch(() => 'cancelled')
+    await service.reached
+    cancel.abort()
+    assert.equal(await cancelled, 'cancelled')
+    // What is answered now came after the word that it is cancelled.
+    await host.call('catalog')
+    service.open()
+    const checked = await host.call('check_order', { name: 'hooks' })
+    assert.match(checked.text, /Nothing was bought as hooks, and nothing is being bought/)
+    assert.equal(await paidInvoices(service), 0)
+  })
+
   test('a call that is cancelled while it pays goes on, and its purchase is saved', async (t) => {
     const service = await stuckService(t, (_path, isPaid) => isPaid)
     const { home, host } = await aHost(t, { server: service })
