@@ -78,14 +78,14 @@ export type Db = {
    */
   write<Name extends string>(unit: Unit<Name>): Promise<Answer<Name>>
 
-  /**
-   * Runs statements in a transaction of their own while all other writes wait. They may take as long as they need.
-   * For migrations.
-   */
-  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-
   /** Waits for the work under way, then closes the store. */
   close(): Promise<void>
+}
+
+/** A store whose tables may be missing, or old. Nothing else is asked of it before it was migrated. */
+export type UnmigratedDb = Db & {
+  /** Runs statements in a transaction of their own, while nothing else is written. They may take as long as they need. */
+  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 }
 
 /** The condition of a unit did not hold. `statement` is the name of the statement that refused it. */

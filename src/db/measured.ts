@@ -1,7 +1,7 @@
 /** A store that reports how long its operations take. */
 import { type Db, UnitRefused } from './db.ts'
 
-export type StoreOperation = 'read' | 'write' | 'tx'
+export type StoreOperation = 'read' | 'write'
 
 export type StoreObserver = {
   began(operation: StoreOperation): void
@@ -29,6 +29,5 @@ export function measuredDb(db: Db, observer: StoreObserver): Db {
     read: (text, ...values) => measured('read', () => db.read(text, ...values)),
     scan: (query) => measured('read', () => db.scan(query)),
     write: (unit) => measured('write', () => db.write(unit)),
-    tx: (work) => measured('tx', () => db.tx(work)),
   }
 }

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Db, StoreBusy, StoreUnusable, type Tx } from './db.ts'
+import { type Db, StoreBusy, StoreUnusable, type Tx, type UnmigratedDb } from './db.ts'
 
 /** What an engine needs besides the SQL that all of them share. */
 export type Dialect = {
@@ -62,7 +62,7 @@ const LOCK_WAITS = { onceMs: 2_000, inAllMs: 60_000, pauseMs: 1_000 }
  *   too long.
  */
 export async function migrate(
-  db: Db,
+  db: UnmigratedDb,
   dialect = SQLITE,
   { folder = FOLDER, lockWaits = LOCK_WAITS, ...told }: MigrateOptions = {},
 ): Promise<void> {

@@ -1,5 +1,5 @@
 /** Opens the store that a setting names with its engine, and migrates it. */
-import { type Db, StoreAway, StoreError, StoreUnusable } from './db.ts'
+import { type Db, StoreAway, StoreError, StoreUnusable, type UnmigratedDb } from './db.ts'
 import { type Dialect, type MigrateOptions, migrate, SQLITE } from './migrate.ts'
 import type { PostgresOptions } from './postgres/postgres.ts'
 import type { StoreUrl } from './server-urls.ts'
@@ -28,7 +28,7 @@ export async function prepareStore(where: StoreUrl): Promise<void> {
   startWorkerAhead()
 }
 
-async function migrated(db: Db, dialect: Dialect, options: MigrateOptions): Promise<Db> {
+async function migrated(db: UnmigratedDb, dialect: Dialect, options: MigrateOptions): Promise<Db> {
   try {
     await migrate(db, dialect, options)
     return db

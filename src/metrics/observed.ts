@@ -73,11 +73,7 @@ export function observeStore({ counter, gauge, histogram }: Instruments): StoreO
       pending: pending.labels(operation),
     }
   }
-  const byOperation = {
-    read: instrumentsOf('read'),
-    write: instrumentsOf('write'),
-    tx: instrumentsOf('tx'),
-  }
+  const byOperation = { read: instrumentsOf('read'), write: instrumentsOf('write') }
   return {
     began: (operation) => byOperation[operation].pending.inc(),
     ended(operation, seconds, hasFailed) {

@@ -6,7 +6,7 @@ import { measuredDb } from '../../src/db/measured.ts'
 test('each way to ask the store is measured, a failure counts, and a refusal does not', async () => {
   let answer: () => Promise<never> = () => Promise.reject(new UnitRefused('order'))
   const ask = () => answer()
-  const db = { read: ask, scan: ask, write: ask, tx: ask } as unknown as Db
+  const db = { read: ask, scan: ask, write: ask } as unknown as Db
   const told: string[] = []
   const measured = measuredDb(db, {
     began: (operation) => told.push(`${operation} began`),
@@ -16,7 +16,6 @@ test('each way to ask the store is measured, a failure counts, and a refusal doe
     ['read', () => measured.read('')],
     ['read', () => measured.scan({} as never)],
     ['write', () => measured.write({} as never)],
-    ['tx', () => measured.tx(async () => undefined)],
   ] as const
   for (const hasFailed of [false, true]) {
     for (const [operation, way] of ways) {

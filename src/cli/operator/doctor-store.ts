@@ -117,7 +117,6 @@ export const NO_STORE: Db = {
   read: refuse,
   scan: refuse,
   write: refuse,
-  tx: refuse,
   close: async () => undefined,
 }
 

@@ -2,7 +2,6 @@
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import {
   type Answer,
-  type Db,
   type Query,
   type Row,
   type Statement,
@@ -10,6 +9,7 @@ import {
   StoreError,
   StoreUnusable,
   type Unit,
+  type UnmigratedDb,
 } from '../db.ts'
 import { serverUrls } from '../server-urls.ts'
 import type { Connection } from './connection.ts'
@@ -46,7 +46,7 @@ export type PostgresOptions = {
 export async function openPostgres(
   url: string,
   { startWithinMs = START_WITHIN_MS, besides, onWaiting = () => {} }: PostgresOptions = {},
-): Promise<Db> {
+): Promise<UnmigratedDb> {
   const { open, slot, lastUrl } = primaryOf(url)
   const { isPooled } = await ready({
     url,
@@ -57,7 +57,8 @@ export async function openPostgres(
   const [{ searchParams }] = serverUrls(url).map((one) => new URL(one)) as [URL]
   const pool = Math.max(WRITERS + 1, Number(searchParams.get('pool') ?? POOL))
   if (isPooled && besides !== undefined) await refuseTooFewSessions(lastUrl(), pool + besides)
-  const writer = createWriter({ small: slot(), large: slot() })
+  const small = slot()
+  const writer = createWriter({ small, large: slot() })
   const reader = createReader(Array.from({ length: pool - WRITERS }, slot))
   let isClosed = false
   let lastTurn: Promise<unknown> = Promise.resolve()
@@ -89,7 +90,7 @@ export async function openPostgres(
     },
     async tx(work) {
       refuseClosed()
-      return writer.alone((connection) => transaction(connection, work))
+      return transaction(await small.connection(), work)
     },
     async close() {
       isClosed = true
@@ -99,7 +100,10 @@ export async function openPostgres(
   }
 }
 
-async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>[0]): Promise<T> {
+async function transaction<T>(
+  connection: Connection,
+  work: Parameters<UnmigratedDb['tx']>[0],
+): Promise<T> {
   const run = async (text: string, values: Statement['values']): Promise<Row[]> => {
     const { results, failure } = await connection.send(
       [{ text, values }],

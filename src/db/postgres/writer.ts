@@ -3,12 +3,10 @@
  * connection, so that they wait for each other here and not for each other's locks. Only large
  * units have a second connection.
  */
-import { createAlone } from '../alone.ts'
 import { coalesce } from '../coalesce.ts'
 import { type Answer, type Statement, StoreAway, type Unit } from '../db.ts'
 import { byName, inARow } from '../unit.ts'
 import { type Job, runBatch } from './batch.ts'
-import type { Connection } from './connection.ts'
 import type { Slot } from './sessions.ts'
 
 /** A commit stays short: its first unit waits for its last. */
@@ -35,12 +33,7 @@ export function createWriter(slots: { small: Slot; large: Slot }) {
   const queues = [small, large]
   let waitingUnits = 0
   let waitingBytes = 0
-  const alone = createAlone({
-    isBusy: () => queues.some(({ isBusy }) => isBusy),
-    goOn() {
-      for (const { schedule } of queues) schedule()
-    },
-  })
+  const wakeups: (() => void)[] = []
 
   function add(waiting: Waiting): void {
     const queue = waiting.bytes >= LARGE_BYTES ? large : small
@@ -53,14 +46,14 @@ export function createWriter(slots: { small: Slot; large: Slot }) {
   async function work(queue: Queue): Promise<void> {
     if (queue.isBusy) return
     queue.isBusy = true
-    while (queue.waiting.length > 0 && !alone.isTaken()) {
+    while (queue.waiting.length > 0) {
       const batch = queue.waiting.splice(0, batchLength(queue.waiting))
       waitingUnits -= batch.length
       for (const { bytes } of batch) waitingBytes -= bytes
       await runBatch(queue.slot, batch.sort(byLockKey))
     }
     queue.isBusy = false
-    alone.wake()
+    for (const wake of wakeups.splice(0)) wake()
   }
 
   return {
@@ -74,10 +67,11 @@ export function createWriter(slots: { small: Slot; large: Slot }) {
         }
         add({ unit, statements, resolve, reject, bytes })
       }),
-    /** Runs `work` while no unit is being written; units that arrive meanwhile wait. */
-    alone: <T>(work: (connection: Connection) => Promise<T>): Promise<T> =>
-      alone.run(async () => work(await slots.small.connection())),
-    idle: () => alone.idle(() => queues.every(({ waiting }) => waiting.length === 0)),
+    async idle(): Promise<void> {
+      while (queues.some(({ isBusy, waiting }) => isBusy || waiting.length > 0)) {
+        await new Promise<void>((resume) => wakeups.push(resume))
+      }
+    },
     async end(): Promise<void> {
       await Promise.all(queues.map(({ slot }) => slot.end()))
     },

@@ -1,5 +1,4 @@
 /** Collects what is asked of a thread, and asks it in batches: a message costs both threads more than its work. */
-import { createAlone } from '../alone.ts'
 import { coalesce } from '../coalesce.ts'
 
 type Job<Input, Outcome> = {
@@ -21,16 +20,17 @@ export function createBatcher<Input, Outcome>(
   ask: (inputs: Input[]) => Promise<(Outcome | Error)[]>,
 ) {
   const waiting: Job<Input, Outcome>[] = []
-  let underWay = 0
-  const alone = createAlone({ isBusy: () => underWay > 0, goOn: flush })
+  const underWay = new Set<Promise<void>>()
   const schedule = coalesce(flush)
 
   function flush(): void {
-    while (!alone.isTaken() && waiting.length > 0) void settle(waiting.splice(0, IN_BATCH))
+    while (waiting.length > 0) {
+      const work = settle(waiting.splice(0, IN_BATCH)).finally(() => underWay.delete(work))
+      underWay.add(work)
+    }
   }
 
   async function settle(jobs: Job<Input, Outcome>[]): Promise<void> {
-    underWay++
     try {
       const outcomes = await ask(jobs.map(({ input }) => input))
       for (const [i, job] of jobs.entries()) {
@@ -41,8 +41,6 @@ export function createBatcher<Input, Outcome>(
     } catch (error) {
       for (const { reject } of jobs) reject(error)
     }
-    underWay--
-    alone.wake()
   }
 
   return {
@@ -53,12 +51,9 @@ export function createBatcher<Input, Outcome>(
         else schedule()
       }),
 
-    /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
-    alone: alone.run,
-
-    idle(): Promise<void> {
+    async idle(): Promise<void> {
       flush()
-      return alone.idle(() => waiting.length === 0)
+      while (underWay.size > 0) await Promise.all(underWay)
     },
   }
 }

@@ -8,12 +8,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
 import {
   type Answer,
-  type Db,
   type Query,
   type Row,
   StoreUnusable,
   type Tx,
   type Unit,
+  type UnmigratedDb,
   type Value,
 } from '../db.ts'
 import { makeFolderOf } from '../folder.ts'
@@ -34,7 +34,7 @@ const TRUNCATE_EVERY_MS = 20_000
 export async function openSqlite(
   file: string,
   { truncateEveryMs = TRUNCATE_EVERY_MS }: { truncateEveryMs?: number } = {},
-): Promise<Db> {
+): Promise<UnmigratedDb> {
   makeFolderOf(file)
   refuseReadOnly(file)
   const start = (role: WorkerOptions['role'], onEnded?: () => void): Promise<Thread> =>
@@ -99,7 +99,7 @@ export async function openSqlite(
   }
   const [awaited, yielding] = [lazily('reader'), lazily('scanner')]
 
-  /** A statement of a transaction, while no unit is under way. */
+  /** A statement of a migration. */
   async function run(text: string, ...values: Value[]): Promise<Row[]> {
     const [rows] = (await writer.queries([{ text, values }])) as [Row[] | Error]
     if (rows instanceof Error) throw rows
@@ -121,18 +121,17 @@ export async function openSqlite(
     scan: <T extends Row>(query: Query) =>
       (query.isAwaited ? awaited : yielding).ask(query) as Promise<T[]>,
     write: <Name extends string>(unit: Unit<Name>) => units.add(unit) as Promise<Answer<Name>>,
-    tx: (work) =>
-      units.alone(async () => {
-        await run('begin immediate')
-        try {
-          const result = await work({ run: run as Tx['run'] })
-          await run('commit')
-          return result
-        } catch (error) {
-          await run('rollback').catch(() => undefined)
-          throw error
-        }
-      }),
+    async tx(work) {
+      await run('begin immediate')
+      try {
+        const result = await work({ run: run as Tx['run'] })
+        await run('commit')
+        return result
+      } catch (error) {
+        await run('rollback').catch(() => undefined)
+        throw error
+      }
+    },
     close: async () => {
       if (isClosed) throw CLOSED
       isClosed = true

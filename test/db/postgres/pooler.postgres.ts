@@ -1,7 +1,7 @@
 /** A pooler in front of PostgreSQL. The drills (`npm run drill:pgbouncer`) ask the same of PgBouncer itself. */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Db, StoreUnusable } from '../../../src/db/db.ts'
+import { StoreUnusable } from '../../../src/db/db.ts'
 import { openPostgres, type PostgresOptions } from '../../../src/db/postgres/postgres.ts'
 import { type PoolerOptions, startPooler } from '../../support/pooler.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
@@ -12,7 +12,7 @@ const SHARED = new StoreUnusable(
     'Mayfly needs sessions of its own: set pool_mode = session, or connect to the server itself.',
 )
 
-async function opened(t: TestContext, url: string, options: PostgresOptions = {}): Promise<Db> {
+async function opened(t: TestContext, url: string, options: PostgresOptions = {}) {
   const db = await openPostgres(url, { startWithinMs: 0, ...options })
   t.after(() => db.close())
   return db

@@ -184,8 +184,6 @@ export function openDisk(image: Uint8Array): Disk {
       read: plain as Db['read'],
       scan: scan as Db['scan'],
       write: ((unit: Unit) => write(process, () => runUnit(unit))) as Db['write'],
-      // Migrations alone need it, and they have run.
-      tx: () => Promise.reject(new Error('no migration runs in a simulation')),
       close: async () => undefined,
     }
   }
