@@ -70,24 +70,6 @@ suite('a delivery', () => {
     assert.equal((await poll(server, orderId)).status, 200)
   })
 
-  test('a key never asks for money twice, whatever became of its order', async (t) => {
-    const server = await startServer(t)
-    const unpaid = await openOrder(server)
-    const forgotten = await paidOrder(server)
-    const sealed = await deliveredOrder(server)
-    await server.mayfly.catch(sealed.inbox).status()
-    const destroyed = await deliveredOrder(server)
-    await server.mayfly.catch(destroyed.inbox).destroy()
-    for (const days of [1, 1, 27]) {
-      server.clock.advance(days * DAY)
-      for (const { key } of [unpaid, forgotten, sealed, destroyed]) {
-        assert.equal((await purchase(server, { key })).status, 404, `after ${days} more days`)
-      }
-    }
-    assert.equal((await query(server, 'select * from purchase_order')).length, 4)
-    assert.equal((await query(server, 'select * from simulator_invoice')).length, 4)
-  })
-
   test('a change of the secret between any two steps changes nothing for the buyer', async (t) => {
     const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
     const environment = { MAYFLY_SECRET: old }

@@ -162,9 +162,7 @@ suite('the plans and rates are reloaded', () => {
   for (const [what, file, text] of [
     ['a torn file of plans', 'catalog', '{"catch": {'],
     ['a plan that cannot be sold', 'catalog', '{"catch": {"spark": {"priceSats": 0}}}'],
-    ['an unknown product', 'catalog', '{"coffee": {}}'],
     ['a torn file of rates', 'rates', '{'],
-    ['an unknown limit', 'rates', '{"quota": null}'],
   ] as const) {
     test(`${what} is refused with all that would be reloaded with it`, async (t) => {
       const { server, change, reload } = await aServer(t, priced(1_111), { quote: null })
