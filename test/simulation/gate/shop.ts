@@ -46,6 +46,7 @@ export function openShop(town: Town, project: Project): Shop {
       fetch: (input, init) => fetched(String(input), init),
       clock: { now: scheduler.wallNow, monotonic: scheduler.elapsed },
       store,
+      onProblem: () => undefined,
     })
     const answer = (route: string, request: Request): Promise<Response> =>
       gate.fetch(route, (admitted, { intent, req }) => run(route, admitted, { intent, req }))(
