@@ -45,8 +45,7 @@ suite('a receipt of GATE', () => {
       [`${head}.${dearer}.${tail}`, /The signature does not match/],
       [good.slice(0, -9), /^Not a receipt/],
       ['hello', /^Not a receipt/],
-      [await signed('cd'.repeat(32), { iss: site.server.url }), /not signed with any current key/],
-      [await signed('cd'.repeat(32), {}), /^From another service.*https:\/\/other\.example,/],
+      [await signed('cd'.repeat(32), { iss: site.server.url }), /No current key of this service/],
     ]
     for (const [receipt, answer] of cases) {
       await paste(page, receipt)
@@ -54,8 +53,6 @@ suite('a receipt of GATE', () => {
       assert.equal(await page.getByRole('table').count(), 0, 'no claim of it is shown')
     }
     assert.deepEqual(await seriousFaults(page), [])
-    await paste(page, await signed(SECRET, {}))
-    await page.getByText('which is not the address of this page').waitFor()
     await paste(page, await signed(SECRET, { iss: site.server.url, iat: 1_700_000_000 }))
     await page.getByText('The signature is valid').waitFor()
     await page.getByText('It is still a valid record of the payment').waitFor()

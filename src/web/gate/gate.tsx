@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { fetchGateKeys } from '../../client/gate.ts'
-import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
 import { type GateKey, type GateReceipt, verifyReceipt } from '../../protocol/gate-receipt.ts'
 import { sats, when } from '../lib/format.ts'
 import { clock, service } from '../lib/service.ts'
@@ -13,8 +12,6 @@ import { Head, Loaded, Notice, State } from '../ui/show.tsx'
 
 const OFF =
   'This service does not run GATE, so it has no keys to check a receipt. A receipt names the service that signed it: check it there.'
-/** A smaller clock difference is not mentioned. */
-const MAX_SKEW_MS = 60_000
 
 type Verdict = Awaited<ReturnType<typeof verifyReceipt>>
 
@@ -64,10 +61,9 @@ function Check({ keys }: { keys: readonly GateKey[] }) {
       <div class="verdict stack" aria-live="polite">
         {shown?.verdict.outcome === 'ok' && <Receipt receipt={shown.verdict.receipt} />}
         {shown && shown.verdict.outcome !== 'ok' && (
-          <Refusal
-            reason={shown.verdict.outcome === 'refused' ? shown.verdict.reason : 'unknown key'}
-            receipt={shown.receipt}
-          />
+          <Notice kind="bad">
+            {shown.verdict.outcome === 'refused' ? REASONS[shown.verdict.reason] : UNKNOWN_KEY}
+          </Notice>
         )}
       </div>
     </div>
@@ -99,7 +95,7 @@ const BY = {
 
 /** A receipt with a valid signature: what it admits now, then each claim. */
 function Receipt({ receipt }: { receipt: GateReceipt }) {
-  const { iss, iat, exp } = receipt
+  const { iat, exp } = receipt
   const shown: Record<string, unknown> = {
     ...receipt,
     iat: whenOf(iat),
@@ -110,12 +106,6 @@ function Receipt({ receipt }: { receipt: GateReceipt }) {
     <section class="stack" aria-label="The receipt">
       <State kind="good">The signature is valid</State>
       <Worth receipt={receipt} />
-      {iss !== location.origin && (
-        <Notice kind="warn">
-          It names <code>{iss}</code> as its issuer, which is not the address of this page. A key of
-          this service signed it, so both are most likely the same service.
-        </Notice>
-      )}
       <table aria-label="Claims">
         <tbody>
           {Object.entries(CLAIMS).map(([name, label]) => (
@@ -132,42 +122,27 @@ function Receipt({ receipt }: { receipt: GateReceipt }) {
   )
 }
 
+/** Nothing that a forged receipt claims is shown. */
 const REASONS: Record<string, string> = {
   malformed:
     'Not a receipt. A receipt is one line of three parts with two dots between them. Copy all of it.',
   'not a GATE receipt':
     'Another kind of signed text. The header of a receipt says EdDSA and gate-receipt+jwt.',
-  'unknown key':
-    'Not valid. It was not signed with any current key of this service. It is forged, or very old.',
   'the signature is wrong':
     'Not valid. The signature does not match the text: something was changed, or a character was lost.',
   'a claim is missing': 'Not valid. A claim that every receipt has is missing.',
 }
+const UNKNOWN_KEY =
+  'Not valid here. No current key of this service signed it: it is forged, very old, or of another service, which can check it.'
 
-/** Says why a receipt is refused. Of its unverified claims, it shows only the issuer. */
-function Refusal({ reason, receipt }: { reason: string; receipt: string }) {
-  const issuer = reason === 'unknown key' ? claimedIssuer(receipt) : null
-  if (issuer === null || issuer === location.origin) {
-    return <Notice kind="bad">{REASONS[reason] ?? 'Not valid.'}</Notice>
-  }
-  return (
-    <Notice kind="bad">
-      From another service. It claims to be from <code>{issuer}</code>, and this page only has the
-      keys of its own service. Check it there.
-    </Notice>
-  )
-}
-
-function Worth({ receipt: { iat, exp, htm, htp, sat } }: { receipt: GateReceipt }) {
+function Worth({ receipt: { exp, htm, htp, sat } }: { receipt: GateReceipt }) {
   const end = whenOf(exp)
-  const isFuture = iat * 1000 > clock.now() + MAX_SKEW_MS
-  const rest = isFuture
-    ? 'It is dated in the future, so this clock or theirs is wrong.'
-    : exp * 1000 > clock.now()
+  const rest =
+    exp * 1000 > clock.now()
       ? `It admits this request once, until ${end}. After that it is still a record of the payment.`
       : `It expired at ${end}, so only an API that knows that it was never used still admits it. It is still a valid record of the payment.`
   return (
-    <Notice kind={isFuture ? 'warn' : undefined}>
+    <Notice>
       <strong>{`${htm} ${htp}`}</strong>
       {` was paid for with ${sats(sat)}. ${rest}`}
     </Notice>
@@ -175,12 +150,5 @@ function Worth({ receipt: { iat, exp, htm, htp, sat } }: { receipt: GateReceipt 
 }
 
 const whenOf = (seconds: number): string => when(new Date(seconds * 1000).toISOString())
-
-/** The issuer in an unverified receipt, which is only a hint. */
-function claimedIssuer(receipt: string): string | null {
-  const bytes = base64Bytes(receipt.split('.')[1] ?? '')
-  const issuer = /"iss":"(https?:\/\/[^\s/"\\]{1,255})"/.exec((bytes && utf8Text(bytes)) ?? '')
-  return issuer?.[1] ?? null
-}
 
 mount(<Page />)
