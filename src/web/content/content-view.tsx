@@ -9,7 +9,6 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Fold, Pre } from '../ui/show.tsx'
 import { textOf } from './charset.ts'
 import { indented } from './json.ts'
-import { Json } from './json-view.tsx'
 import { mediaOf, pictureType } from './media.ts'
 import { type Part, partsOf } from './multipart.ts'
 import { Marked, PairsTable } from './table.tsx'
@@ -36,6 +35,12 @@ const MAX_PARTS = 200
 const MAX_OPEN_PARTS = 5
 const MAX_OPEN_BYTES = 256 * 1024
 const MAX_NAME_CHARACTERS = 120
+
+/** A longer text is drawn without colours, because thousands of elements are slow. */
+const MAX_COLOURED_CHARACTERS = 100_000
+
+/** A name with its colon, a string, a number, or a word. */
+const COLOURED = /("(?:[^"\\]|\\.)*"(?=:)|"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)/
 
 type Form = 'Picture' | 'Parts' | 'Form' | 'JSON' | 'Text' | 'Hex' | 'As sent'
 
@@ -130,6 +135,30 @@ function Text({ text, label, isJson = false }: { text: string; label: string; is
       </Pre>
     </>
   )
+}
+
+/** JSON in colours. */
+function Json({ text }: { text: string }) {
+  if (text.length > MAX_COLOURED_CHARACTERS) return <Marked text={text} />
+  const parts = text.split(COLOURED)
+  return (
+    <>
+      {parts.map((part, at) =>
+        at % 2 === 0 ? (
+          part
+        ) : (
+          <span key={at} class={kindOf(part, parts[at + 1])}>
+            <Marked text={part} />
+          </span>
+        ),
+      )}
+    </>
+  )
+}
+
+function kindOf(token: string, next: string | undefined): string {
+  if (!token.startsWith('"')) return 'json-word'
+  return next?.startsWith(':') ? 'json-name' : 'json-string'
 }
 
 function Hex({ bytes, label }: { bytes: Uint8Array; label: string }) {
