@@ -109,6 +109,20 @@ suite('extending on the pages', () => {
     assert.doesNotMatch(address, new RegExp(held.publicId))
   })
 
+  test('an extension that is paid after its dialog was closed is shown at once', async (t) => {
+    const { server } = site
+    const held = await anInbox(server)
+    const { page } = await visitLive(site, t, held)
+    await pressInMenu(page, 'Extend the inbox')
+    await page.getByRole('button', { name: /^Extend for / }).click()
+    const invoice = await invoiceOf(page)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await server.pay(invoice)
+    await page.getByText(/^Extended\. It ends /).waitFor()
+    await page.getByText('0 of 200').waitFor()
+  })
+
   test('a monitor is extended by the same invoice after its page was loaded anew', async (t) => {
     const { server } = site
     const held = await aMonitor(server)

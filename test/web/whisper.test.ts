@@ -65,6 +65,9 @@ suite('a whisper', () => {
     await reader.page.getByRole('button', { name: 'Reveal it' }).click()
     await reader.page.getByText('Most likely the password is wrong.').waitFor()
     assert.deepEqual(await seriousFaults(reader.page), [], 'a wrong password')
+    const question = reader.page.waitForEvent('dialog').then((dialog) => dialog.dismiss())
+    await reader.page.getByRole('link', { name: 'Docs' }).click()
+    await question
     await reader.page.getByLabel('Share code').fill(code.slice(0, -':p'.length))
     await reader.page.getByRole('button', { name: 'Reveal it' }).click()
     await reader.page.getByText('The code is not whole or not right').waitFor()

@@ -29,18 +29,17 @@ function createStore(storage: () => Storage) {
         return value === null
       }
     },
-    isBlocked(): boolean {
-      try {
-        return !storage()
-      } catch {
-        return true
-      }
-    },
   }
 }
 
 /** Whether this browser stores nothing for this site. */
-export const isStorageBlocked = (): boolean => browserStore.isBlocked()
+export function isStorageBlocked(): boolean {
+  try {
+    return !localStorage
+  } catch {
+    return true
+  }
+}
 
 export const BLOCKED =
   'This browser stores nothing for this site. Closing this page loses each key or code that you have not saved.'

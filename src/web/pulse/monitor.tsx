@@ -2,18 +2,13 @@
 import './pulse.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import type {
-  AlertsStatus,
-  PulseCapability,
-  PulseSettings,
-  PulseStatus,
-} from '../../client/index.ts'
+import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import { createPulseClient } from '../../client/pulse.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
 import { type Owned, OwnerMenu } from '../keys/owner.tsx'
 import { STATES } from '../keys/things.tsx'
-import { type Connection, createConnection } from '../lib/connection.ts'
+import { createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, duration, endOf, when } from '../lib/format.ts'
 import { keptOf, noteEnd, rename } from '../lib/keys.ts'
@@ -21,21 +16,15 @@ import { service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { announce, attempt, confirmed, mount, toast } from '../ui/overlay.tsx'
 import { Failure, LiveState, Meter, State, showTitle, Ticking } from '../ui/show.tsx'
-import { History, loadPast, type Past } from './bars.tsx'
+import { History, loadPast } from './bars.tsx'
 import { Settings, Setup, Sharing, Switch } from './settings.tsx'
 
 /** Pings within this time load the history once. */
 const PAST_DELAY_MS = 1_000
 
-type Loaded = {
-  connection: Connection
-  monitor: ReturnType<typeof createPulseClient>
-  status: PulseStatus
-  past: Past
-  alerts: AlertsStatus | null
-}
+type Loaded = Awaited<ReturnType<typeof load>>
 
-async function load(capability: PulseCapability): Promise<Loaded> {
+async function load(capability: PulseCapability) {
   const connection = createConnection()
   const monitor = createPulseClient(service, capability)
   const status = await monitor.status()

@@ -2,8 +2,8 @@
 import './whisper.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { AlertsStatus, WhisperCapability, WhisperReceipt } from '../../client/index.ts'
-import { createReceiptClient, type ReceiptClient } from '../../client/whisper.ts'
+import type { WhisperCapability, WhisperReceipt } from '../../client/index.ts'
+import { createReceiptClient } from '../../client/whisper.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
 import { stateOfSecret } from '../keys/things.tsx'
@@ -17,9 +17,9 @@ import { Failure, Meter, State, Ticking } from '../ui/show.tsx'
 /** How often a page that is looked at asks again. */
 const ASK_AGAIN_MS = 10_000
 
-type Loaded = { client: ReceiptClient; receipt: WhisperReceipt; alerts: AlertsStatus | null }
+type Loaded = Awaited<ReturnType<typeof load>>
 
-async function load(capability: WhisperCapability): Promise<Loaded> {
+async function load(capability: WhisperCapability) {
   const client = createReceiptClient(service, capability)
   const receipt = await client.status()
   noteEnd(capability.publicId, receipt.expiresAt)
