@@ -1,7 +1,7 @@
 /** Another ping token: which one pings, on every instance, and what becomes of the deadline. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Db, Statement } from '../../src/db/db.ts'
+import type { Statement } from '../../src/db/db.ts'
 import { PULSE_PLANS } from '../../src/pulse/schema.ts'
 import type { PulseService } from '../../src/pulse/service.ts'
 import type { Signal } from '../../src/pulse/transition.ts'
@@ -100,32 +100,6 @@ test('a new token of a monitor that waits for its first ping leaves it waiting, 
   at(0)
   await a.destroy(read)
   assert.equal(await b.rotateToken(read, 'ping'), null)
-})
-
-test('an owner token that was replaced offers no other one, although its request began before', async (t) => {
-  const { pulse, capability, monitor } = await aFleet(t)
-  const read = await monitor()
-  const token = await pulse.rotateToken(read, 'owner')
-  assert.ok(token && (await pulse.owned(capability.publicId, token)))
-  assert.equal(await pulse.rotateToken(read, 'owner'), null)
-  assert.ok(await pulse.owned(capability.publicId, token))
-})
-
-test('a token that was offered does not take over once another one is offered, although its use began before', async (t) => {
-  const { db, pulse, run, capability, monitor } = await aFleet(t)
-  const { publicId } = capability
-  const offer = async () => (await pulse.rotateToken(await monitor(), 'owner')) ?? assert.fail()
-  const first = await offer()
-  let second = ''
-  const late: Db = {
-    ...db,
-    async write(one) {
-      second = await offer()
-      return db.write(one)
-    },
-  }
-  assert.equal(await run(late).owned(publicId, first), null)
-  assert.ok(await pulse.owned(publicId, second))
 })
 
 /** Two instances on one store, and a monitor with an interval and a grace of a minute. */
