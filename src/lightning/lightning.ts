@@ -49,7 +49,7 @@ export type Lightning = {
  */
 export type NodeInfo = { network: Network; synced: boolean; nodeId: string | null }
 
-/** `expirySeconds` counts from now; `memo` is at most 639 bytes (BOLT 11 `d`). */
+/** `expirySeconds` counts from now; `memo` names what is bought, in some words that every node takes. */
 export type InvoiceRequest = { amountMsat: number; memo: string; expirySeconds: number }
 
 /** `expiresAt` is a whole second, in unix milliseconds. */

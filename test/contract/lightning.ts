@@ -15,8 +15,6 @@ export type LightningUnderTest = {
   lightning: Lightning
   /** Pays from somewhere else; the preimage in hex, once the payment has come through. */
   pay(bolt11: string): Promise<string>
-  /** In characters, where the node cuts a memo that an invoice could carry. */
-  longestMemo?: number
   /** Moves time past these many seconds, where time is not the wall's. */
   makeExpire?(seconds: number): Promise<void>
   /** The node has no final word for what was not paid; here it settles an invoice after all. */
@@ -73,14 +71,6 @@ export function lightningContract(
       if (!world.makeExpire) assert.ok(invoice.expiresAt >= before - 1000 + 901_000)
     })
 
-    test(`${name} takes the longest memo that an invoice can carry`, async () => {
-      const memo = 'x'.repeat(639)
-      const { bolt11 } = await world.lightning.createInvoice(anAsk({ memo }))
-      const { longestMemo = 639 } = world
-      const shown = longestMemo < 639 ? `${'x'.repeat(longestMemo - 1)}…` : memo
-      assert.equal(decodeInvoice(bolt11).description, shown)
-    })
-
     test(`${name}: an invoice is open before the payment and settled after it`, async () => {
       const { bolt11, paymentHash } = await world.lightning.createInvoice(anAsk())
       assert.deepEqual(await world.lightning.lookupInvoice(paymentHash), { state: 'open' })
@@ -133,12 +123,11 @@ export function lightningContract(
       assert.equal(new Set(made.map((each) => each.bolt11)).size, 20)
     })
 
-    test(`${name} refuses an amount, an expiry and a memo that no invoice can carry`, async () => {
+    test(`${name} refuses an amount and an expiry that no invoice can carry`, async () => {
       const whole = [0, -1, 1000.5, Number.NaN]
       for (const ask of [
         ...[...whole, Number.POSITIVE_INFINITY, 2 ** 53].map((amountMsat) => ({ amountMsat })),
         ...whole.map((expirySeconds) => ({ expirySeconds })),
-        { memo: 'ü'.repeat(320) },
       ]) {
         await assert.rejects(world.lightning.createInvoice(anAsk(ask)), RangeError)
       }

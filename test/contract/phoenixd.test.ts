@@ -20,7 +20,6 @@ lightningContract('phoenixd (a stand-in)', async () => {
     lightning,
     pay: async (bolt11) => own.pay(bolt11),
     settleLate: own.settleLate,
-    longestMemo: 128,
     makeExpire: async (seconds) => clock.advance((seconds + GRACE_SECONDS + 1) * 1000),
     async close() {
       await lightning.close()

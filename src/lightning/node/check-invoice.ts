@@ -1,5 +1,4 @@
 /** The checks before and after a node makes an invoice, and what becomes of one that is not paid. */
-import { utf8 } from '../../lib/bytes.ts'
 import {
   decodeInvoice,
   InvalidInvoice,
@@ -7,9 +6,6 @@ import {
   readableInvoice,
 } from '../../protocol/bolt11.ts'
 import type { InvoiceRequest, InvoiceStatus, Network } from '../lightning.ts'
-
-// BOLT 11: the length of a `d` field has ten bits, in words of five.
-const MAX_MEMO_BYTES = 639
 
 // A quote and its invoice expire in the same second, so the node's clock must agree with ours.
 const MAX_CLOCK_DIFFERENCE_MS = 120_000
@@ -21,9 +17,6 @@ const MAX_CLOCK_DIFFERENCE_MS = 120_000
 export function checkInvoiceRequest(request: InvoiceRequest): void {
   requirePositive('amountMsat', request.amountMsat)
   requirePositive('expirySeconds', request.expirySeconds)
-  if (utf8(request.memo).length > MAX_MEMO_BYTES) {
-    throw new RangeError(`memo must be at most ${MAX_MEMO_BYTES} bytes`)
-  }
 }
 
 /**

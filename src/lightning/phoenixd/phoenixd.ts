@@ -27,9 +27,6 @@ export type PhoenixdOptions = PhoenixdAccess & {
 const NODE = 'phoenixd'
 const read = jsonOf(NODE)
 
-/** phoenixd refuses a longer description, so a memo is cut. */
-const MAX_DESCRIPTION_CHARACTERS = 128
-
 /** Makes invoices only for whole satoshis, like phoenixd. */
 export function createPhoenixd(options: PhoenixdOptions): LightningNode {
   const { baseUrl, password, certificate, clock, onWarning = () => {} } = options
@@ -61,7 +58,7 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
       method: 'POST',
       path: '/createinvoice',
       form: {
-        description: shortened(memo),
+        description: memo,
         amountSat: String(amountMsat / 1000),
         expirySeconds: String(expirySeconds),
       },
@@ -135,11 +132,6 @@ const WRONG_PASSWORD =
 function statusOf(answer: Fields, now: number): InvoiceStatus {
   if (read.boolean(answer, 'isPaid')) return { state: 'settled' }
   return unpaidStatus(read.count(answer, 'expiresAt') ?? expiryOf(answer.invoice), now)
-}
-
-function shortened(memo: string): string {
-  if (memo.length <= MAX_DESCRIPTION_CHARACTERS) return memo
-  return `${memo.slice(0, MAX_DESCRIPTION_CHARACTERS - 1).toWellFormed()}…`
 }
 
 // An event has about 200 bytes.

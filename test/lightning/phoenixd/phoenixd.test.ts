@@ -4,7 +4,6 @@ import { type TestContext, test } from 'node:test'
 import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import { NodeError, type NodeFailure } from '../../../src/lightning/node/error.ts'
 import { createPhoenixd, type PhoenixdOptions } from '../../../src/lightning/phoenixd/phoenixd.ts'
-import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { manualClock } from '../../support/shop.ts'
 import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { sendJson, sendText } from '../../support/stand-ins/http-server.ts'
@@ -81,16 +80,6 @@ test('phoenixd is asked for an invoice of exactly what was asked, in whole satos
     name: 'RangeError',
     message: 'amountMsat must be a multiple of 1000',
   })
-})
-
-test('phoenixd gets a memo of at most 128 characters, whose last one says that it was cut', async (t) => {
-  const { lightning } = await aWorld(t)
-  const shown = async (memo: string) =>
-    decodeInvoice((await lightning.createInvoice({ ...ASK, memo })).bolt11).description
-  assert.equal(await shown('x'.repeat(128)), 'x'.repeat(128))
-  assert.equal(await shown('x'.repeat(129)), `${'x'.repeat(127)}…`)
-  // A character of two halves is not cut in the middle.
-  assert.equal(await shown(`${'x'.repeat(126)}🜚🜚`), `${'x'.repeat(126)}\ufffd…`)
 })
 
 test('phoenixd names its network in either case', async (t) => {
