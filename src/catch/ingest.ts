@@ -24,17 +24,7 @@ type Waiting = {
   reject: (error: Error) => void
 }
 
-/**
- * Stores an event durably, or returns false if the inbox refuses it or has changed since it was read. A first use
- * seals the delivery.
- */
-export type Ingest = (inbox: Inbox, event: NewEvent) => Promise<boolean>
-
-export function createIngest(
-  db: Db,
-  sealing: Sealing,
-  insertEvents: EventTables['insert'],
-): Ingest {
+export function createIngest(db: Db, sealing: Sealing, insertEvents: EventTables['insert']) {
   const waiting = new Map<Inbox, Waiting[]>()
 
   function storeAll(inbox: Inbox): void {
@@ -69,7 +59,11 @@ export function createIngest(
     for (const inbox of [...waiting.keys()]) storeAll(inbox)
   })
 
-  return (inbox, event) =>
+  /**
+   * Stores an event durably, or returns false if the inbox refuses it or has changed since it was read. A first use
+   * seals the delivery.
+   */
+  return (inbox: Inbox, event: NewEvent): Promise<boolean> =>
     new Promise((resolve, reject) => {
       const one = { event, resolve, reject }
       if (event.body.length > BYTES_TOGETHER) return void store(inbox, [one])

@@ -16,13 +16,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 /** A day is the longest time that any browser accepts. */
 const PREFLIGHT_SECONDS = 86_400
 
-/**
- * Lets any origin read the answer. It answers a preflight (Fetch §3.3) itself, so that this is never stored,
- * limited or charged, and returns true then.
- */
-export type AnswerCors = (request: FastifyRequest, reply: FastifyReply) => boolean
-
-export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
+export function createCors(surfaces: readonly ApiSurface[]) {
   const roots = ['/api/', ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path))]
   const allowed = [...REQUEST_HEADERS, ...surfaces.flatMap((some) => some.requestHeaders)].join(
     ', ',
@@ -36,7 +30,11 @@ export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
     'RateLimit-Policy',
     'X-Request-Id',
   ].join(', ')
-  return (request, reply) => {
+  /**
+   * Lets any origin read the answer. It answers a preflight (Fetch §3.3) itself, so that this is never stored,
+   * limited or charged, and returns true then.
+   */
+  return (request: FastifyRequest, reply: FastifyReply): boolean => {
     if (!roots.some((root) => request.originalUrl.startsWith(root))) return false
     reply.header('access-control-allow-origin', '*')
     if (!isPreflight(request)) {
