@@ -7,7 +7,6 @@ import { newWebhookSecret } from '../protocol/webhook-signing.ts'
 import { targetOf } from './delivery.ts'
 import type { Attempt, Sealed, Send, Target } from './send.ts'
 import {
-  type AlertRow,
   type AlertStore,
   activate,
   type DestinationRow,
@@ -50,8 +49,6 @@ export type SetDestination = Destination & {
   /** The outcome of the test; null if none was needed. */
   test: Outcome | 'no echo' | null
 }
-
-export type Told = { alert: AlertRow; nextAt: number | null }
 
 export function createDestinations(deps: {
   db: Db
@@ -210,11 +207,7 @@ export function createDestinations(deps: {
       (await store.ofOwner(ownerId)).map(shown),
 
     /** The owner's alerts of the last day, and those that wait; the newest first. */
-    async told(ownerId: string): Promise<Told[]> {
-      const alerts = await store.told(ownerId, clock.now() - TOLD_MS, MAX_TOLD)
-      const next = firstWaiting(alerts)
-      return alerts.map((alert) => ({ alert, nextAt: next.has(alert) ? alert.due_at : null }))
-    },
+    told: (ownerId: string) => store.told(ownerId, clock.now() - TOLD_MS, MAX_TOLD),
   }
 }
 
@@ -231,14 +224,3 @@ const shown = (row: DestinationRow): Destination => ({
   state: row.state,
   isPrivate: row.is_private === 1,
 })
-
-/** The alert of each destination that is tried next. */
-function firstWaiting(alerts: readonly AlertRow[]): Set<AlertRow> {
-  const first = new Map<string, AlertRow>()
-  for (const alert of alerts) {
-    if (alert.done_at !== null) continue
-    const known = first.get(alert.destination_id)
-    if (!known || alert.position < known.position) first.set(alert.destination_id, alert)
-  }
-  return new Set(first.values())
-}

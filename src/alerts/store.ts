@@ -281,8 +281,8 @@ export const purgeAlerts = (endedBefore: number, most: number): Statement => ({
   values: [endedBefore, most],
 })
 
-/** An alert, and when its destination is due. */
-export type ToldRow = AlertRow & { due_at: number | null }
+/** An alert, and when it is tried next: the first one that waits at a destination is, and the others after it. */
+export type ToldRow = AlertRow & { next_at: number | null }
 
 /** What the choice of a turn needs to know of a destination. */
 export type DueRow = Pick<DestinationRow, 'destination_id' | 'owner_id' | 'host' | 'attempts'> & Row
@@ -328,7 +328,8 @@ export function createAlertStore(db: Db) {
      */
     told: (ownerId: string, since: number, limit: number): Promise<ToldRow[]> =>
       db.read<ToldRow>(
-        `select alert.*, d.due_at as due_at
+        `select alert.*, case when alert.position = (select min(position) from alert w
+            where w.destination_id = d.destination_id and w.done_at is null) then d.due_at end as next_at
           from alert join alert_destination d on d.destination_id = alert.destination_id
           where d.owner_id = $1 and (alert.done_at is null or alert.done_at > $2)
           order by alert.occurred_at desc, alert.position desc ${limitedTo(3)}`,

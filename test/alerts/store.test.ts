@@ -187,11 +187,11 @@ test('an owner sees what it was told since a time and what waits, the newest fir
   await run(...dropDestination('a 1'))
   const told = await store.told('a', NOW, 9)
   assert.deepEqual(
-    told.map(({ message_id, due_at }) => [message_id, due_at]),
+    told.map(({ message_id, next_at }) => [message_id, next_at]),
     [
-      ['waits', NOW - 2],
+      ['waits', null],
       ['beside', NOW - 2],
-      ['told', NOW - 2],
+      ['told', null],
     ],
   )
   assert.equal((await store.told('a', NOW, 2)).length, 2)

@@ -5,7 +5,8 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../../alerts/alerts.ts'
-import type { Destination, SetDestination, Told, Wanted } from '../../alerts/destinations.ts'
+import type { Destination, SetDestination, Wanted } from '../../alerts/destinations.ts'
+import type { ToldRow } from '../../alerts/store.ts'
 import type { Statement } from '../../db/db.ts'
 import { type AlertContent, calledUrl } from '../../lib/alert-formats.ts'
 import { rfc3339 } from '../../lib/clock.ts'
@@ -134,7 +135,7 @@ const setOf = (destination: SetDestination) => ({
   test: destination.test,
 })
 
-const deliveryOf = ({ alert, nextAt }: Told): AlertsStatus['deliveries'][number] => ({
+const deliveryOf = (alert: ToldRow): AlertsStatus['deliveries'][number] => ({
   messageId: alert.message_id,
   destinationId: alert.destination_id,
   type: alert.type,
@@ -142,5 +143,5 @@ const deliveryOf = ({ alert, nextAt }: Told): AlertsStatus['deliveries'][number]
   triedAt: alert.attempted_at === null ? null : rfc3339(alert.attempted_at),
   outcome: alert.outcome,
   attempts: alert.attempts,
-  nextTryAt: nextAt === null ? null : rfc3339(nextAt),
+  nextTryAt: alert.next_at === null ? null : rfc3339(alert.next_at),
 })
