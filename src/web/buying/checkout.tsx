@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { download } from '../lib/download.ts'
 import { sats, sentence } from '../lib/format.ts'
-import { isTroubled, type Reach } from '../lib/service.ts'
+import { isTroubled } from '../lib/service.ts'
 import { isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
 import { type Begun, end, recoveryText } from '../lib/unfinished.ts'
@@ -69,17 +69,27 @@ export function Checkout<Bought>({
 
   switch (shown.at) {
     case 'asking':
-    case 'paid':
+    case 'paid': {
+      const [safe, doing] =
+        shown.at === 'paid'
+          ? ['Paid, and your payment is safe. ', 'Paid. Waiting for the delivery']
+          : ['', asking]
       return (
         <>
           {!isInDialog && <h1 class="visually-hidden">Checkout</h1>}
-          {shown.at === 'paid' ? (
-            <Paid reach={reach.value} />
-          ) : (
-            <Asking reach={reach.value}>{asking}</Asking>
-          )}
+          <Working>
+            {isTroubled(reach.value) ? (
+              <span>
+                {safe}
+                <Trouble reach={reach.value} />
+              </span>
+            ) : (
+              `${doing}…`
+            )}
+          </Working>
         </>
       )
+    }
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':
@@ -122,22 +132,6 @@ export function Checkout<Bought>({
 const isExtension = (purchase: Begun): boolean => purchase.extends !== undefined
 /** A dialog has its title above. */
 const levelIn = (purchase: Begun): 'h1' | 'h3' => (isExtension(purchase) ? 'h3' : 'h1')
-
-/** While there is no invoice to show: what is done, or why it takes so long. */
-function Asking({ reach, children }: { reach: Reach; children: string }) {
-  return <Working>{isTroubled(reach) ? <Trouble reach={reach} /> : `${children}…`}</Working>
-}
-
-function Paid({ reach }: { reach: Reach }) {
-  if (!isTroubled(reach)) return <Working>Paid. Waiting for the delivery…</Working>
-  return (
-    <Working>
-      <span>
-        Paid, and your payment is safe. <Trouble reach={reach} />
-      </span>
-    </Working>
-  )
-}
 
 function titleOf(phase: Phase, { product }: Begun): string | null {
   const { noun, an } = THINGS[product]

@@ -57,7 +57,7 @@ export function Plans<Name extends Product>({
       {(catalog) => (
         <>
           {isStorageBlocked() && <Notice kind="warn">{BLOCKED}</Notice>}
-          <WhyClosed catalog={catalog} />
+          {whyClosed(catalog) && <Notice kind="warn">{whyClosed(catalog)}</Notice>}
           <div class="pairs">
             {offersOf(catalog, product).map((offer) => (
               <PlanCard
@@ -75,12 +75,6 @@ export function Plans<Name extends Product>({
       )}
     </OnSale>
   )
-}
-
-/** Says so where nothing can be bought now. */
-function WhyClosed({ catalog }: { catalog: Catalog }) {
-  const why = whyClosed(catalog)
-  return why === null ? null : <Notice kind="warn">{why}</Notice>
 }
 
 /** A plan with its price and limits, or why it cannot be bought. */

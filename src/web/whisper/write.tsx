@@ -22,7 +22,7 @@ import {
   type Unfinished,
   unfinished,
 } from '../lib/unfinished.ts'
-import { mount } from '../ui/overlay.tsx'
+import { mount, toast } from '../ui/overlay.tsx'
 import { Notice, showTitle, useGuard, Working } from '../ui/show.tsx'
 import {
   clearDraft,
@@ -64,7 +64,6 @@ const interrupted = ofThisTab().find(isSecret)
 function Page() {
   const order = useSignal<Order | null>(interrupted ? goOnWith(interrupted) : null)
   const isSealing = useSignal(false)
-  const sealFailure = useSignal<string | null>(null)
   const form = useRef<HTMLFormElement>(null)
   // The content is stored nowhere, so leaving the page would lose it.
   useGuard(() => order.value === null && sizeIn(draft.value) !== null)
@@ -97,8 +96,7 @@ function Page() {
       }
     } catch (error) {
       reportError(error)
-      sealFailure.value =
-        'The file could not be read: it may have changed or gone. Nothing was sent.'
+      toast('The file could not be read: it may have changed or gone. Nothing was sent.')
     }
     isSealing.value = false
   }
@@ -160,7 +158,6 @@ function Page() {
         }}
       />
       <DraftForm form={form} />
-      {sealFailure.value !== null && <Notice kind="bad">{sealFailure.value}</Notice>}
       <section class="stack" aria-label="Lifetime">
         <h2>Choose a lifetime</h2>
         <Plans product="whisper" refusalOf={refusal} limitsOf={limits} onChoose={seal} />
