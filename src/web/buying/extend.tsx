@@ -1,11 +1,11 @@
 /** The dialog that extends an open inbox or monitor: what it adds, its invoice, and the new end. */
 import { useSignal } from '@preact/signals'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
-import type { AnyCapability, Catalog } from '../../client/index.ts'
+import type { AnyCapability } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import { sats, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
-import { lifetimeMs, type Offer, offersOf, type Terms, THINGS, whyClosed } from '../lib/terms.ts'
+import { lifetimeMs, offersOf, type Terms, THINGS, whyClosed } from '../lib/terms.ts'
 import { type Begun, begin, end, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
@@ -27,8 +27,13 @@ export function showExtension(extending: Extending): void {
   openDialog(`Extend the ${noun}`, (close) => <Extend {...extending} close={close} />)
 }
 
-function Extend({ close, ...extending }: Extending & { close: () => void }) {
-  const { capability, status, onExtended, onReplaced } = extending
+function Extend({
+  capability,
+  status,
+  onExtended,
+  onReplaced,
+  close,
+}: Extending & { close: () => void }) {
   const { publicId, product } = capability
   const purchase = useSignal<Begun | null>(null)
 
@@ -72,7 +77,22 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
         </Checkout>
       ) : (
         <OnSale waiting={<Working>Asking for the price…</Working>}>
-          {(catalog) => <Offered catalog={catalog} offer={offer} extending={extending} />}
+          {(catalog) =>
+            offer ? (
+              <>
+                <p>
+                  Adds {offer.terms.lifetime} and {offer.terms.limits[0]}.{' '}
+                  {newEnd(status.expiresAt, offer.terms)}
+                </p>
+                <p class="small quiet">Address, keys and data stay the same.</p>
+              </>
+            ) : (
+              <p>
+                {whyClosed(catalog) ??
+                  `Its plan is not on sale now. Your ${THINGS[product].noun} keeps working until it ends.`}
+              </p>
+            )
+          }
         </OnSale>
       )}
       <div class="row">
@@ -83,33 +103,6 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
         )}
         <Button onClick={close}>Close</Button>
       </div>
-    </>
-  )
-}
-
-/** What it adds, if its plan is on sale. */
-function Offered({
-  catalog,
-  offer,
-  extending,
-}: {
-  catalog: Catalog
-  offer: Offer | undefined
-  extending: Extending
-}) {
-  const { capability, status } = extending
-  if (!offer) {
-    const { noun } = THINGS[capability.product]
-    const why = `Its plan is not on sale now. Your ${noun} keeps working until it ends.`
-    return <p>{whyClosed(catalog) ?? why}</p>
-  }
-  const { lifetime, limits } = offer.terms
-  return (
-    <>
-      <p>
-        Adds {lifetime} and {limits[0]}. {newEnd(status.expiresAt, offer.terms)}
-      </p>
-      <p class="small quiet">Address, keys and data stay the same.</p>
     </>
   )
 }
