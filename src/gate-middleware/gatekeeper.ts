@@ -107,8 +107,10 @@ export function createGatekeeper(options: GateOptions) {
     }
     if (answer.status === 402) return relay(answer)
     const { phrase } = errorOf(answer)
-    // The proof is for an unknown intent or another project's, so this request must be paid.
-    if (answer.status === 401 && phrase === 'intent mismatch') return requestPayment(visit)
+    if (answer.status === 401 && phrase === 'intent mismatch') {
+      // A preimage was paid for, perhaps by who paid before the service was restored from a backup.
+      return proof.kind === 'intent' ? requestPayment(visit) : refusal(403, phrase)
+    }
     if (answer.status === 401 && phrase === 'wrong preimage') return refusal(403, phrase)
     return refusedByService(answer)
   }

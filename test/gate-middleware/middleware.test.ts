@@ -7,6 +7,7 @@ import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { aShop, aVisit, proofOf, URL_OF_CAT } from '../support/gate-middleware.ts'
 import { serve } from '../support/serving.ts'
+import { query } from '../support/store.ts'
 
 describe('a fetch-style handler', () => {
   test('a fetch-style handler answers a visitor who has paid, and shows the receipt', async (t) => {
@@ -184,10 +185,22 @@ describe('a proof', () => {
     const answer = await shop.visit({ 'x-gate-intent': intentId }, DOG)
     assert.equal(answer.status, 402)
     assert.equal(((await answer.json()) as GateQuote).path, '/render/dog')
-    const unknown = { 'x-gate-intent': `gate_intent_${'0'.repeat(22)}` }
-    for (const headers of [unknown, { ...unknown, 'x-gate-preimage': 'ab'.repeat(32) }]) {
-      assert.equal(((await (await shop.visit(headers)).json()) as GateQuote).amountSats, 50)
+    const unknown = await shop.visit({ 'x-gate-intent': `gate_intent_${'0'.repeat(22)}` })
+    assert.equal(((await unknown.json()) as GateQuote).amountSats, 50)
+  })
+
+  test('a proof of a payment that a restored Mayfly has lost shows no invoice', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    const authorization = await (await shop.challenge()).pay()
+    await query(shop, 'delete from gate_intent')
+    for (const headers of [proof, { authorization }]) {
+      const answer = await shop.visit(headers)
+      assert.equal(answer.status, 403)
+      assert.deepEqual(await answer.json(), { error: 'intent mismatch' })
     }
+    assert.equal(shop.served.length, 0)
   })
 
   test('a proof is honoured after MAYFLY_BASE_URL changed: nobody is asked to pay again', async (t) => {
