@@ -13,7 +13,6 @@ import { suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
 import {
   iso,
-  mayflyError,
   openWhisperOrder,
   purchaseWhisper,
   REUSED,
@@ -195,17 +194,5 @@ suite('a switch', () => {
     })
     const { resource } = JSON.parse(paid.text) as { resource: SharedWhisper }
     assert.equal(await stateOf(server, resource), 'waiting')
-  })
-
-  test('a monitor has one switch, until it is retired', async () => {
-    const server = await theServer()
-    const capability = await aMonitor(server)
-    const monitor = server.mayfly.pulse(capability)
-    const { switchId } = await monitor.makeSwitch()
-    assert.match(switchId, /^pulse_switch_[0-9A-Za-z]{22}$/)
-    assert.deepEqual(await monitor.makeSwitch(), { switchId })
-    await monitor.retireSwitch()
-    await assert.rejects(monitor.retireSwitch(), mayflyError('not found', 404))
-    assert.notEqual((await monitor.makeSwitch()).switchId, switchId)
   })
 })
