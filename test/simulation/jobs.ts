@@ -111,22 +111,18 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   const flow = isBound ? 'native' : random.pick(FLOWS)
   const monitor = await buy(run, who, { order, flow, isPatient: isBound })
   if (!monitor) return
-  const counted = { accepted: 0, sent: 0 }
-  ledger.pinged.set(monitor.publicId, counted)
-  const settings = JSON.stringify({ expectedIntervalSeconds: INTERVAL_S, graceSeconds: GRACE_S })
-  const set = () => insist(run, () => owner(run, monitor, { method: 'PATCH', body: settings }), is)
-  const is = { status: 200, held: monitor }
+  const { set, ping } = pinged(run, who, monitor)
   await set()
-  await pingUntilAnswered()
+  await ping()
   const secret = isBound ? await pingWhile(bindSecret(run, who, monitor)) : null
   const extending = isBound ? Promise.resolve() : extendStory(run, who, monitor)
   // The first ping after the purchase arms it.
-  if (secret) await pingUntilAnswered()
+  if (secret) await ping()
   const watching = secret ? watchSecret(secret) : Promise.resolve()
   while (run.isStormy() && !isGone()) {
     await sleep(PING_EVERY_MS * (0.6 + 0.4 * random.next()))
     await lookAtStatus()
-    await pingUntilAnswered()
+    await ping()
   }
   await Promise.all([watching, extending])
   if (!secret || isGone()) return
@@ -134,7 +130,7 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   while (!run.isCalm()) await sleep(RETRY_MS)
   // A restored backup may have other settings.
   if (ledger.restores > 0) await set()
-  await pingUntilAnswered()
+  await ping()
   await waitForOpening(secret)
 
   function isGone(): boolean {
@@ -148,18 +144,6 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
     if (state === 'late') ledger.break('late only by its own fault', `${who} ${monitor?.publicId}`)
   }
 
-  async function pingUntilAnswered(): Promise<void> {
-    const ping = () => {
-      counted.sent++
-      return run.ask(`${who} ping`, {
-        method: 'POST',
-        target: `/p/${monitor?.publicId}`,
-        headers: { authorization: `Bearer ${monitor?.resource.pingToken}` },
-      })
-    }
-    if (await insist(run, ping, { status: 204, held: monitor as Bought })) counted.accepted++
-  }
-
   /** A switch is sold for a monitor that is pinged in time. */
   async function pingWhile<T>(work: Promise<T>): Promise<T> {
     let isDone = false
@@ -169,7 +153,7 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
     for (;;) {
       await Promise.race([done, sleep(PING_EVERY_MS)])
       if (isDone || isGone()) return done
-      await pingUntilAnswered()
+      await ping()
     }
   }
 
@@ -195,6 +179,29 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
       }
     }
     ledger.break('a switch opens by silence', `${who} ${bound.publicId}`)
+  }
+}
+
+/** Its times, which are set, and its pings, which are counted: each is repeated until it is answered. */
+export function pinged(run: Run, who: string, held: Bought) {
+  const counted = { accepted: 0, sent: 0 }
+  run.ledger.pinged.set(held.publicId, counted)
+  const body = JSON.stringify({ expectedIntervalSeconds: INTERVAL_S, graceSeconds: GRACE_S })
+  const patch = () => owner(run, held, { method: 'PATCH', body })
+  return {
+    counted,
+    set: () => insist(run, patch, { status: 200, held }),
+    async ping(path = ''): Promise<void> {
+      const once = () => {
+        counted.sent++
+        return run.ask(`${who} ping`, {
+          method: 'POST',
+          target: `/p/${held.publicId}${path}`,
+          headers: { authorization: `Bearer ${held.resource.pingToken}` },
+        })
+      }
+      if (await insist(run, once, { status: 204, held })) counted.accepted++
+    },
   }
 }
 

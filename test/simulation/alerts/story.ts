@@ -3,11 +3,10 @@
  * comes back. What each destination was told is compared with the monitor's own history.
  */
 import { buy, FLOWS } from '../buyer.ts'
-import { insist, LOOK_MS, OPENS_WITHIN_MS, owner } from '../jobs.ts'
+import { insist, LOOK_MS, OPENS_WITHIN_MS, owner, pinged } from '../jobs.ts'
 import type { Run } from '../run-context.ts'
 import { openReceiver, type Receiver, type Told } from './receiver.ts'
 
-const TIMES = JSON.stringify({ expectedIntervalSeconds: 60, graceSeconds: 60 })
 /** Well within the interval. */
 const PING_EVERY_MS = 30_000
 const RETRY_MS = 1_500
@@ -34,12 +33,10 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   const order = { product: 'pulse' as const, body: JSON.stringify({ planId: 'spark' }) }
   const monitor = await buy(run, who, { order, flow: random.pick(FLOWS) })
   if (!monitor) return
-  const counted = { accepted: 0, sent: 0 }
-  ledger.pinged.set(monitor.publicId, counted)
   const held = monitor
-  const patch = () => owner(run, monitor, { method: 'PATCH', body: TIMES })
-  await insist(run, patch, { status: 200, held })
-  await ping('')
+  const { counted, set: setTimes, ping } = pinged(run, who, held)
+  await setTimes()
+  await ping()
   const receivers = ['a', 'b']
     .slice(0, random.pick([1, 1, 2]))
     .map((name) => openReceiver(`${name}.${who}.example.com`, { mayEnd: name === 'b' }))
@@ -76,24 +73,12 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     return ledger.gone.has(held.publicId)
   }
 
-  async function ping(path: string): Promise<void> {
-    const once = () => {
-      counted.sent++
-      return run.ask(`${who} ping`, {
-        method: 'POST',
-        target: `/p/${held.publicId}${path}`,
-        headers: { authorization: `Bearer ${held.resource.pingToken}` },
-      })
-    }
-    if (await insist(run, once, { status: 204, held })) counted.accepted++
-  }
-
   /** Nobody but this job may be late. */
   function keepPinging(): { stop(): void; done: Promise<void> } {
     let isStopped = false
     async function go(): Promise<void> {
       while (!isStopped && !isOver()) {
-        await ping('')
+        await ping()
         for (let waited = 0; waited < PING_EVERY_MS && !isStopped; waited += LOOK_MS) {
           await sleep(LOOK_MS)
         }
