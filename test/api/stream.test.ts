@@ -150,6 +150,16 @@ test('an inbox that is full tells its last events, then that it is exhausted', a
   assert.equal(await none.next(), null, 'and the stream is closed')
 })
 
+test('a stream shows one inbox and no other', async (t) => {
+  const server = await startServer(t)
+  const [mine, theirs] = [await anInbox(server), await anInbox(server)]
+  const stream = await listen(t, server, { ...mine, lastEventId: '0' })
+  await sendMany(server, theirs, { count: 3, body: () => 'theirs' })
+  await sendMany(server, mine, { count: 1, body: () => 'mine' })
+  const told = await stream.next()
+  assert.equal((JSON.parse(told?.data ?? '') as CatchEvent).body, 'mine')
+})
+
 test('a destroyed inbox ends its streams, and so does an expired one', async (t) => {
   const server = await startServer(t)
   const destroyed = await anInbox(server)
