@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { phraseOf } from '../support/answer.ts'
 import { pollExtension as poll, purchase, quoteOf } from '../support/buying.ts'
 import { send } from '../support/catch.ts'
@@ -54,7 +55,10 @@ for (const product of EXTENDABLE) {
       const sold = await purchase(server, { key, target })
       const held: Held = JSON.parse(sold.text).resource
       assert.equal((await purchase(server, { key, target })).text, sold.text)
-      assert.equal((await extend(server, held)).status, 402)
+      const asked = await extend(server, held)
+      assert.equal(asked.status, 402)
+      const { description } = decodeInvoice(quoteOf(asked).bolt11)
+      assert.equal(description, `Mayfly ${name.toUpperCase()} spark extension`)
       assert.equal(phraseOf(await purchase(server, { key, target })), '404 already delivered')
     })
 

@@ -164,6 +164,7 @@ suite('the sweep', () => {
       [-QUOTE_SECONDS * SECOND, 15 * SECOND],
       [150 * SECOND, 15 * SECOND],
       [10 * MINUTE, MINUTE],
+      [5 * 60 * MINUTE, 30 * MINUTE],
       [10 * 60 * MINUTE, 60 * MINUTE],
       [DAY, 60 * MINUTE],
       [3650 * DAY, 60 * MINUTE],

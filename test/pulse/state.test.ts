@@ -172,3 +172,10 @@ test('suspensions are read in the order of time', () => {
     windows.map(([beganAt, endedAt]) => ({ beganAt, endedAt })),
   )
 })
+
+test('a schedule has a grace of its own, in place of that of the interval', () => {
+  const schedule = { cron: '0 * * * *', timeZone: 'UTC', graceSeconds: 900 }
+  const monitor = pinged({ schedule: JSON.stringify(schedule) })
+  const { nextExpectedAt, lateAt } = standingAt(monitor, PINGED, [])
+  assert.equal(Number(lateAt) - Number(nextExpectedAt), 15 * MINUTE)
+})
