@@ -24,6 +24,8 @@ export const LIMITS = {
   catalog: { name: 'catalog', perMinute: 120, burst: 120 },
   /** Requests to `/mcp`, by client: listing tools costs as much as a call. A tool counts as its HTTP request besides. */
   mcp: { name: 'mcp', perMinute: 240, burst: 120 },
+  /** The same for messages that say they are too large: throwing one away costs as much as twenty calls. */
+  mcpLong: { name: 'mcpLong', perMinute: 20, burst: 10 },
   /** Invalid tokens, by client. Only a request with an invalid token takes from it. */
   badBearer: { name: 'badBearer', perMinute: 20, burst: 20 },
   /** Owner requests, by capability. */

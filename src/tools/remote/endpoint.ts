@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
-import { inScope, receiveBody } from '../../http/body.ts'
+import { declaredBytes, inScope, receiveBody } from '../../http/body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -64,6 +64,8 @@ export function mountMcp(app: App, parts: McpParts): void {
       const address = clientAddress(request.raw)
       const network = clientNetwork(address)
       await limits.take(LIMITS.mcp, clientScope(address), reply)
+      const isLong = (declaredBytes(request.raw) ?? 0) > MAX_MESSAGE_BYTES
+      if (isLong) await limits.take(LIMITS.mcpLong, clientScope(address), reply)
       const end = calls.begin(network)
       if (!end) throw rateLimited(RETRY_SECONDS)
       reply.raw.once('close', end)

@@ -273,6 +273,17 @@ suite('the limits of /mcp', () => {
     assert.equal((await from('192.0.2.2')).status, 200)
   })
 
+  test('messages that declare too much have a limit of their own, and short ones of the same client pass', async (t) => {
+    const rates = await jsonFile(t, { mcpLong: { perMinute: 1, burst: 1 } })
+    const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
+    const long = JSON.stringify({ x: 'x'.repeat(70_000) })
+    const statuses = [long, long, PING].map((body) => post(url, body))
+    assert.deepEqual(
+      (await Promise.all(statuses)).map(({ status }) => status),
+      [400, 429, 200],
+    )
+  })
+
   test('orders count for the network of the caller, as over HTTP', async (t) => {
     const rates = await jsonFile(t, { quote: { perMinute: 1, burst: 1 } })
     const { url } = await startServer(t, {
