@@ -1,5 +1,4 @@
 /** The parts of a request that an inbox stores, their form, and the storage they use. */
-
 import { mediaType } from '../lib/event-filters.ts'
 import { containsToken } from '../lib/ids.ts'
 
@@ -91,11 +90,16 @@ const CONTENT_TYPE = /^content-type:([^\n]*)/im
 /** The longest media type that is stored, and that a filter accepts. */
 const MAX_MEDIA_TYPE = 255
 
-/** What an event is filtered by. */
-export function mediaTypeOf(event: HeaderColumn): string | null {
-  const type = mediaType(contentTypeOf(event))
+/** What an event is filtered by: the media type of the first content type among the headers that are kept. */
+export function mediaTypeIn(headers: FlatHeaders): string | null {
+  const at = headers.findIndex(isContentType)
+  const type = at < 0 ? null : mediaType(headers[at + 1] ?? null)
   return type === null || type.length > MAX_MEDIA_TYPE ? null : type
 }
+
+/** Every other text is a value. Hot, so that the length is asked first. */
+const isContentType = (text: string, place: number): boolean =>
+  text.length === 12 && place % 2 === 0 && text.toLowerCase() === 'content-type'
 
 const textOf = (packed: Uint8Array): string =>
   Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength).toString('latin1')

@@ -18,7 +18,7 @@ import { type EventRow, eventId, parseEventId } from './event.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
 import { eventTables } from './event-tables.ts'
 import { createIngest } from './ingest.ts'
-import { keptBytes, keptHeaders, mediaTypeOf, packHeaders } from './kept.ts'
+import { keptBytes, keptHeaders, mediaTypeIn, packHeaders } from './kept.ts'
 import { createPurge } from './purge.ts'
 import { createReading, heldBy } from './reading.ts'
 import { createRefusals } from './refusals.ts'
@@ -158,7 +158,6 @@ export function createCatch(deps: {
     const place = locate(request.sourceIp)
     const { path, query, body } = request
     const headers = keptHeaders(request, FORWARDING_HEADERS)
-    const headerLines = packHeaders(headers)
     const bytes = keptBytes({ path, query, headers, body })
     const isStored = await ingest(inbox, {
       salt: randomInt(2 ** 26),
@@ -167,8 +166,8 @@ export function createCatch(deps: {
       method: request.method,
       path,
       query,
-      headerLines,
-      mediaType: mediaTypeOf({ header_lines: headerLines }),
+      headerLines: packHeaders(headers),
+      mediaType: mediaTypeIn(headers),
       body,
       keptBytes: bytes,
       bodySha256: hash('sha256', body, 'hex'),
