@@ -32,7 +32,7 @@ type OpenWallet = { wallet: Wallet; close(): Promise<void> }
  */
 export async function openWallet(
   url: string,
-  { url: serviceUrl, traced }: Pick<Cli, 'url' | 'traced'> = { url: '', traced: (fetch) => fetch },
+  { url: serviceUrl, traced }: Pick<Cli, 'url' | 'traced'>,
 ): Promise<OpenWallet> {
   /** Over HTTP, trusting the node's certificate alone. */
   const pinned = (

@@ -13,7 +13,7 @@ import { createLedger } from '../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../support/stand-ins/nwc-wallet.ts'
 import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
 import type { Restrictions } from '../support/stand-ins/runes.ts'
-import { PAYING_RUNE } from '../support/wallet-recipes.ts'
+import { OPENING, PAYING_RUNE } from '../support/wallet-recipes.ts'
 
 const CEILING_MSAT = 1_000_000
 
@@ -138,7 +138,7 @@ describe('a connection over Nostr', () => {
     const own = createLedger(clock)
     const node = await startNwcWallet({ relayUrl: relay.url, clock, own, others: shop, methods })
     t.after(node.close)
-    const { wallet, close } = await openWallet(node.url)
+    const { wallet, close } = await openWallet(node.url, OPENING)
     t.after(close)
     const { bolt11 } = shop.make({ amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 })
     return { node, shop, wallet, bolt11 }

@@ -20,3 +20,6 @@ function first(recipe: RegExp): string {
   if (found === undefined) throw new Error(`docs/run/nodes.md has no recipe like ${recipe}`)
   return found
 }
+
+/** What a command gives to the wallet that it opens. Nobody is told of the requests, and no simulator pays. */
+export const OPENING = { url: '', traced: (fetch: typeof globalThis.fetch) => fetch }

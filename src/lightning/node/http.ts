@@ -6,8 +6,6 @@ import { quotable } from '../../lib/quotable.ts'
 import { type NodeAnswer, NodeError, transportError } from './error.ts'
 import { type Fields, jsonOf } from './json-fields.ts'
 
-export type NodeHttp = ReturnType<typeof createNodeHttp>
-
 export type NodeRequest = {
   /** What the call does, for error messages: `looking up an invoice`. */
   what: string

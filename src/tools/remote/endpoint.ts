@@ -32,7 +32,7 @@ const PER_NETWORK = 64
 const IN_ALL = 512
 
 /** The largest message, with room for the longest ciphertext. Hosts send about 4 KiB. */
-export const MAX_MESSAGE_BYTES = 64 * 1024
+const MAX_MESSAGE_BYTES = 64 * 1024
 /** What a parser makes of a sign: the largest part of a value that has no text. */
 const BYTES_OF_SIGN = 100
 /** Many wait at once, and for long, each with its message. */

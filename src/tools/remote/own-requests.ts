@@ -23,7 +23,7 @@ export type Caller = {
   signal: AbortSignal
 }
 
-export type OwnRequest = Asked & { headers?: Record<string, string>; body?: Uint8Array }
+type OwnRequest = Asked & { headers?: Record<string, string>; body?: Uint8Array }
 
 /** A call of a tool, with what asks the service for its caller. */
 export type Call = ToolCall & {

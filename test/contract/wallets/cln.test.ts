@@ -7,7 +7,7 @@ import { testClock } from '../../support/server.ts'
 import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
-import { PAYING_RUNE } from '../../support/wallet-recipes.ts'
+import { OPENING, PAYING_RUNE } from '../../support/wallet-recipes.ts'
 import { aPayee, losingFetch, walletContract } from '../wallets.ts'
 
 walletContract('Core Lightning (a stand-in)', async () => {
@@ -21,7 +21,7 @@ walletContract('Core Lightning (a stand-in)', async () => {
   writeFileSync(join(folder, 'rune'), rune)
   writeFileSync(join(folder, 'ca.pem'), CERTIFICATE)
   const query = `rune=${file('rune')}&cert=${file('ca.pem')}`
-  const opened = await openWallet(`${url.replace('https:', 'cln+https:')}?${query}`)
+  const opened = await openWallet(`${url.replace('https:', 'cln+https:')}?${query}`, OPENING)
   const pinned = pinnedFetch(CERTIFICATE)
   return {
     wallet: opened.wallet,

@@ -5,7 +5,7 @@ import { openWallet, pinnedFetch } from '../../../src/cli/wallet.ts'
 import { lndWallet } from '../../../src/client/wallets/lnd.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { missingNodes, startTestbed } from '../../support/nodes/testbed.ts'
-import { PAYING_MACAROON } from '../../support/wallet-recipes.ts'
+import { OPENING, PAYING_MACAROON } from '../../support/wallet-recipes.ts'
 import { losingFetch, walletContract } from '../wallets.ts'
 
 walletContract(
@@ -21,6 +21,7 @@ walletContract(
       bob.baseUrl.replace('https', 'lnd+https') +
         `?macaroon=${encodeURIComponent(macaroonFile)}` +
         `&cert=${encodeURIComponent(bob.certificateFile)}`,
+      OPENING,
     )
     const pinned = pinnedFetch(bob.certificate())
 

@@ -5,6 +5,7 @@ import { startRelay } from '../../support/nostr-relay.ts'
 import { testClock } from '../../support/server.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
+import { OPENING } from '../../support/wallet-recipes.ts'
 import { aPayee, walletContract } from '../wallets.ts'
 
 walletContract('NWC over a real relay', async () => {
@@ -13,7 +14,7 @@ walletContract('NWC over a real relay', async () => {
   const relay = await startRelay()
   const own = createLedger(clock)
   const service = await startNwcWallet({ relayUrl: relay.url, clock, own, others: payee.shop })
-  const opened = await openWallet(service.url)
+  const opened = await openWallet(service.url, OPENING)
   const clients: NWCClient[] = []
 
   function client(url: string): NWCClient {

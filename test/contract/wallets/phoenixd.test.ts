@@ -3,6 +3,7 @@ import { phoenixdWallet } from '../../../src/client/wallets/phoenixd.ts'
 import { testClock } from '../../support/server.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 import { startPhoenixd } from '../../support/stand-ins/phoenixd.ts'
+import { OPENING } from '../../support/wallet-recipes.ts'
 import { aPayee, losingFetch, walletContract } from '../wallets.ts'
 
 walletContract('phoenixd (a stand-in)', async () => {
@@ -12,6 +13,7 @@ walletContract('phoenixd (a stand-in)', async () => {
   const { baseUrl: url, password } = standIn
   const opened = await openWallet(
     url.replace('http://', `phoenixd+http://:${encodeURIComponent(password)}@`),
+    OPENING,
   )
   return {
     wallet: opened.wallet,

@@ -7,7 +7,6 @@ import { type TestContext, test } from 'node:test'
 import {
   createNodeHttp,
   MAX_BODY_BYTES,
-  type NodeHttp,
   type NodeRequest,
 } from '../../../src/lightning/node/http.ts'
 import { serve } from '../../support/serving.ts'
@@ -38,7 +37,10 @@ async function aWorld(
   return { http, asked: server.requests, leave: server.close }
 }
 
-async function openBody(http: NodeHttp, signal = new AbortController().signal) {
+async function openBody(
+  http: ReturnType<typeof createNodeHttp>,
+  signal = new AbortController().signal,
+) {
   return http.open({ what: 'following', method: 'GET', path: '/events', signal })
 }
 
