@@ -28,6 +28,8 @@ const REFUSALS: Record<string, string> = {
     'This code reads nothing: its reads are used, it was destroyed, it expired, or it never existed. Ask its sender for a new one.',
   'service unreachable': 'The answer did not arrive. It may have used a read.',
 }
+const OTHER_UNOPENED =
+  'The first secret has used a read and is not open yet. Open the other code in a new tab.'
 const UNOPENED = 'Trying again uses no other read. Closing this tab loses the content.'
 
 /** From when it can be read, and whether its sender set that time. */
@@ -64,7 +66,8 @@ function Reader({ onOpened }: { onOpened: (opened: OpenedWhisper) => void }) {
     if (code === null) return problem
     setEarly(null)
     const { publicId, readToken, key, hasPassword } = code
-    if (fetched.current?.readToken !== readToken) {
+    if (fetched.current && fetched.current.readToken !== readToken) return OTHER_UNOPENED
+    if (fetched.current === null) {
       try {
         const bytes = await service.getBytes({ path: `/w/${publicId}`, token: readToken })
         fetched.current = { readToken, bytes }
