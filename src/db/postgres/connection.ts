@@ -7,6 +7,7 @@
  * ended, and the methods of `client.connection` that send a message each. Any release of `pg` may change
  * them. `test/contract/db.postgres.ts` and `test/db/postgres/postgres.postgres.ts` fail then.
  *
+ * The option `pipeline` of `pg` sends a Sync and a Describe with each statement, and a ping then costs half as much again.
  * The library `postgres` pipelines too, but opens a lost connection again by itself, past the checks of `sessions.ts`.
  */
 import { randomBytes } from 'node:crypto'
