@@ -33,11 +33,7 @@ export async function whisperRow(engine: Engine): Promise<string[]> {
 }
 
 /** Reads the whispers in turn, so that none runs out of reads before the others. */
-export function read(
-  url: string,
-  whispers: WhisperCapability[],
-  seconds: number,
-): Promise<Measured> {
+function read(url: string, whispers: WhisperCapability[], seconds: number): Promise<Measured> {
   let turn = 0
   const request = (): string => {
     const whisper = whispers[turn++ % whispers.length]
@@ -47,7 +43,7 @@ export function read(
   return loadBytes({ url, connections: 64, seconds, request }, 200)
 }
 
-export async function buy(url: string, count: number): Promise<WhisperCapability[]> {
+async function buy(url: string, count: number): Promise<WhisperCapability[]> {
   const payments = createPayments(createHttp(url, fetch), { maxSats: 1000 })
   const request = {
     ...({ product: 'whisper', planId: 'long' } as const),

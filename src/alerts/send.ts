@@ -30,7 +30,7 @@ export type Attempt = {
 }
 
 /** What an inbox is given: names and values of headers alternate. */
-export type InboxDelivery = { headers: string[]; body: Buffer }
+type InboxDelivery = { headers: string[]; body: Buffer }
 
 /** The inboxes of this service, as a destination needs them. */
 export type Inboxes = {

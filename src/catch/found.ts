@@ -6,7 +6,7 @@ import { urlTexts } from '../lib/event-filters.ts'
 import { headersOf } from './kept.ts'
 
 /** The parts of an event that a search looks at. */
-export type SearchedEvent = {
+type SearchedEvent = {
   sequence: number
   path: string
   query: string

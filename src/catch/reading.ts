@@ -252,8 +252,6 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
   }
 }
 
-export type Reading = ReturnType<typeof createReading>
-
 const NONE: Chosen = { events: [], nextCursor: null }
 const NO_CAPTURES: Captures = { events: [], last: null }
 const BEGINNING = utf8('{"events":[')

@@ -59,7 +59,7 @@ export const CatchPlan = only({
 export type CatchPlan = Static<typeof CatchPlan>
 
 /** A plan in the catalogue. */
-export const ListedCatchPlan = Type.Object(
+const ListedCatchPlan = Type.Object(
   { ...planFields, ...limits },
   { 'x-schema': 'CatchPlan', additionalProperties: false },
 )
@@ -180,7 +180,7 @@ export type CatchStatus = Static<typeof CatchStatus>
  */
 const RESPONSE_STATUSES = [200, 201, 202, 204, 400, 403, 404, 409, 410, 422, 429] as const
 
-export const FixedResponse = only({
+const FixedResponse = only({
   status: Type.Enum([...RESPONSE_STATUSES], { type: 'integer' }),
   contentType: Type.Optional(Type.Enum(['text/plain', 'application/json'])),
   body: Type.Optional(
@@ -193,7 +193,7 @@ export const FixedResponse = only({
 })
 
 const EchoName = Type.String({ minLength: 1, maxLength: 100 })
-export const EchoResponse = only({
+const EchoResponse = only({
   echo: Type.Union([only({ json: EchoName }), only({ query: EchoName })], {
     description:
       'The name of a member of the JSON body as `json`, or of a parameter as `query`, in 1 to 100 characters',
@@ -201,7 +201,7 @@ export const EchoResponse = only({
 })
 
 const Challenger = Type.Enum([...CHALLENGERS])
-export const HmacResponse = only({
+const HmacResponse = only({
   hmac: Type.Object(
     {
       provider: Challenger,

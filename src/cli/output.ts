@@ -7,7 +7,7 @@ import { type Ending, EXIT, endingOf } from './exit.ts'
 import { harmless, shownOn } from './text.ts'
 import { chainOf, placeOf } from './trace.ts'
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 export type Output = {
   /** Whether the answer is JSON. */

@@ -82,7 +82,7 @@ export function endOf(event: StreamEvent): string {
 }
 
 /** Whether to reconnect after this error. A connection that never opened rejects instead. */
-export function isLoss(
+function isLoss(
   error: unknown,
   { wasOpen, isOpen }: { wasOpen: boolean; isOpen: boolean },
 ): boolean {

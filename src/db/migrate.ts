@@ -27,7 +27,7 @@ export const SQLITE: Dialect = {
 }
 
 /** How the instance that starts first migrates while the others wait for it. */
-export type Turns = {
+type Turns = {
   /** Run first: from here on, no wait has an end of its own. */
   begin: string
   /** Returns a row if it is this instance's turn. */

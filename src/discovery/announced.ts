@@ -27,7 +27,7 @@ export type AnnouncedProduct = {
   plans: readonly AnnouncedPlan[]
 }
 
-export type AnnouncedPlan = {
+type AnnouncedPlan = {
   planId: string
   priceSats: number
   /** Its purchase by one URL, which the path that shows L402 alone stands for. Null if it has none. */

@@ -120,7 +120,7 @@ export function serverCard(announced: Announced): object {
 }
 
 /** Short enough for the notice beside it. */
-export const descriptionOf = (announced: Announced): string =>
+const descriptionOf = (announced: Announced): string =>
   sentences('Inboxes, secrets and monitors over Lightning.', noticeOf(announced))
 
 /** `com.example` for `example.com`. An address has no order to reverse. */

@@ -55,7 +55,7 @@ export const PROXY_HEADERS = [...new Set([...CLIENT_HEADERS, ...FORWARDING_HEADE
 export type IsProxied = (request: IncomingMessage) => boolean
 
 /** Whether any proxy, trusted or not, names its client in this request. */
-export function isForwarded({ headers }: IncomingMessage): boolean {
+function isForwarded({ headers }: IncomingMessage): boolean {
   return CLIENT_HEADERS.some((name) => headers[name] !== undefined)
 }
 

@@ -138,7 +138,7 @@ export const PlanSelection = Type.Object(
 )
 
 /** In a quote whose key another client has used as well. */
-export const ProofRequired = Type.Optional(
+const ProofRequired = Type.Optional(
   Type.Literal(true, {
     'x-schema': 'ProofRequired',
     description:
@@ -341,7 +341,7 @@ export const planFields = {
  * The highest price of a plan: one bitcoin, which is also the limit of Mayfly's client. In msat it is far
  * below the largest safe integer in JSON.
  */
-export const MAX_PRICE_SATS = 100_000_000
+const MAX_PRICE_SATS = 100_000_000
 /** The largest count in a plan. Both engines and JSON represent sums of such counts exactly. */
 export const MAX_PLAN_COUNT = 1_000_000_000
 

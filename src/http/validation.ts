@@ -15,7 +15,7 @@ export type InvalidPhrases = { json?: Phrase; body: Phrase }
  * Bodies are checked as they are. Query values arrive as text, so integers of the schema are parsed. Text that
  * is not an integer stays text and is refused. Headers are checked by who reads them, because each has its own error.
  */
-export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   if (httpPart === 'headers') return () => true
   const integers = httpPart === 'querystring' ? integerProperties(schema) : []
   return (value: unknown) => {

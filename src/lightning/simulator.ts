@@ -20,7 +20,7 @@ const NETWORK = 'regtest'
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000
 const FORGET_EVERY_MS = 60 * 60 * 1000
 
-export type PayOutcome =
+type PayOutcome =
   | { kind: 'paid'; preimage: string; paymentHash: string }
   | { kind: 'unknown' }
   | { kind: 'expired' }

@@ -50,9 +50,9 @@ export type Provisioning = {
 }
 
 /** A paid extension. `now` is unix milliseconds. */
-export type ExtensionGrant = { publicId: string; plan: Json; now: number }
+type ExtensionGrant = { publicId: string; plan: Json; now: number }
 
-export type Extension = { expiresAt: number; statements: Statement[] }
+type Extension = { expiresAt: number; statements: Statement[] }
 
 /**
  * The longest life of a capability, from any time on, and the longest duration of a plan: ten years. The year of

@@ -6,7 +6,7 @@ import type { ShownOrder } from './showing.ts'
 import type { Tombstone } from './tombstones.ts'
 
 /** One thing that happened. `at` is unix milliseconds. */
-export type Happened = { at: number; event: string; says: string }
+type Happened = { at: number; event: string; says: string }
 
 export type Story = {
   happened: Happened[]

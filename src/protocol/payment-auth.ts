@@ -69,7 +69,7 @@ export type Receipt = {
 export const MAX_CREDENTIAL_CHARS = 65_536
 /** The limit of other implementations. */
 export const MAX_REQUEST_CHARS = 16_384
-export const MAX_RECEIPT_CHARS = 8_192
+const MAX_RECEIPT_CHARS = 8_192
 /** Nobody sends more lines; reading them would only cost time. */
 const MAX_CREDENTIAL_LINES = 4
 

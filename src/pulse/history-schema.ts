@@ -4,7 +4,7 @@ import { DateTime, DateTimeOrNull } from '../http/schemas.ts'
 import { closed, only, orNull, Type } from '../lib/json-schema.ts'
 import { ExitCode, Rid } from './schema.ts'
 
-export const MAX_ENTRIES = 200
+const MAX_ENTRIES = 200
 export const DEFAULT_ENTRIES = 100
 
 export const PulseHistoryQuery = only({

@@ -60,7 +60,7 @@ export const PulsePlan = only({
 export type PulsePlan = Static<typeof PulsePlan>
 
 /** A plan in the catalogue. */
-export const ListedPulsePlan = Type.Object(
+const ListedPulsePlan = Type.Object(
   { ...planFields, ...limits },
   { 'x-schema': 'PulsePlan', additionalProperties: false },
 )

@@ -39,7 +39,7 @@ export const secretSource = ({
   secrets === null && databaseUrl.kind === 'sqlite' ? secretFile(databaseUrl.file) : 'MAYFLY_SECRET'
 
 /** The message for a used store whose secret is missing. */
-export const lostSecret = (databaseFile: string): string =>
+const lostSecret = (databaseFile: string): string =>
   `${secretFile(databaseFile)} is missing, and ${databaseFile} has orders that were made under it. ` +
   'Restore it from your copy, or set MAYFLY_SECRET to its content. ' +
   'A new secret would open none of these orders: buyers who have paid and not collected would get nothing.'

@@ -59,7 +59,7 @@ export type Role = 'owner' | 'ingest' | 'ping' | 'read' | 'receipt'
 /** Which token of which product a tool takes. */
 export type Roles = Partial<Record<Product, Role>>
 
-export type Secrets = {
+type Secrets = {
   /** What the call is about, with the token for it. @throws Refusal if it is missing, or of another product. */
   find(roles: Roles): Promise<Held>
   /** The ingest token of an inbox of the user, for its alerts. */

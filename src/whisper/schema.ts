@@ -39,7 +39,7 @@ export const WhisperPlan = only({
 export type WhisperPlan = Static<typeof WhisperPlan>
 
 /** A plan in the catalogue. */
-export const ListedWhisperPlan = Type.Object(
+const ListedWhisperPlan = Type.Object(
   {
     ...planFields,
     readLimit: Type.Integer({ minimum: 1, description: 'The most reads', examples: [3] }),

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Row, Value } from '../db.ts'
 
 /** The cells of each row are in the order of the columns. A statement that can have no rows has no columns. */
-export type Done = { columns: string[]; rows: Value[][]; count: number }
+type Done = { columns: string[]; rows: Value[][]; count: number }
 
 /** Runs a statement, and counts the rows that it returned or changed. */
 export type Run = (text: string, values: Value[]) => Done

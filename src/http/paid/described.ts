@@ -91,7 +91,7 @@ export const nameOf = ({ product }: Pick<PaidRoute, 'product'>): string =>
   product.slice(0, 1).toUpperCase() + product.slice(1)
 
 /** @param description what happens without it, or with it. */
-export const protocolHeader = (description: string) =>
+const protocolHeader = (description: string) =>
   Type.Optional(Type.Enum(['payment', 'l402'], { description, examples: ['l402'] }))
 
 const credentialHeader = Type.Optional(
@@ -148,7 +148,7 @@ const PAYMENT_REQUIRED = {
 }
 
 /** What each plan costs, for registries (draft-payment-discovery-01). Only the 402 is binding. */
-export function offersOf({
+function offersOf({
   product,
   plan,
 }: Pick<PaidRoute, 'product' | 'plan'>): Record<string, string>[] {

@@ -20,7 +20,7 @@ import { mountPaidRoute, type Paying } from './paid.ts'
 import type { PaidRoute, SoldPlan } from './route.ts'
 
 /** What a product says of a capability that its owner wants to extend. */
-export type Extendable = {
+type Extendable = {
   planId: PlanId
   /** Unix milliseconds. */
   expiresAt: number

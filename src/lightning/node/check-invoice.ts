@@ -41,7 +41,7 @@ export function checkInvoice(
 }
 
 /** The node's invoice is not what was requested. The message quotes no part of the invoice. */
-export class WrongInvoice extends Error {
+class WrongInvoice extends Error {
   override name = 'WrongInvoice'
   constructor(reason: string) {
     super(`the Lightning node made a wrong invoice: ${reason}`)

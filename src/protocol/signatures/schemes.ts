@@ -14,7 +14,7 @@ import {
 } from './verdict.ts'
 
 /** What a request says of its signature. The body is signed with `before` in front of it. */
-export type Signed = {
+type Signed = {
   header: string
   signatures: readonly Uint8Array[]
   algorithm?: HmacAlgorithm
