@@ -52,7 +52,15 @@ const V = vectors<{
   identifiers: { note: string; hex: string; identifier: L402Identifier | null }[]
   authorization: {
     masterKeysHex: string[]
-    cases: { note: string; authorization: string[]; request: L402Request; outcome: L402Outcome }[]
+    /** That of most cases: they say in what theirs differs, and name one of the outcomes. */
+    request: L402Request
+    outcomes: Record<string, L402Outcome>
+    cases: {
+      note: string
+      authorization: string | string[]
+      request?: Partial<L402Request>
+      outcome: string
+    }[]
   }
   challenge: {
     note: string
@@ -64,6 +72,12 @@ const V = vectors<{
 
 const bytesOf = (text: string) => hexBytes(text) ?? assert.fail(text)
 const masterKeys = V.authorization.masterKeysHex.map(bytesOf)
+const CASES = V.authorization.cases.map(({ note, authorization, request, outcome }) => ({
+  note,
+  authorization: [authorization].flat(),
+  request: { ...V.authorization.request, ...request },
+  outcome: V.authorization.outcomes[outcome] ?? assert.fail(note),
+}))
 
 describe('a macaroon', () => {
   for (const row of V.macaroon.valid) {
@@ -225,7 +239,7 @@ describe('a token', () => {
   })
 
   test('a token of the longest route is redeemed', () => {
-    const [{ request, authorization } = assert.fail()] = V.authorization.cases.filter(
+    const [{ request, authorization } = assert.fail()] = CASES.filter(
       ({ outcome }) => outcome.outcome === 'ok',
     )
     const route = `/${'a'.repeat(MAX_ROUTE_BYTES - 1)}`
@@ -237,7 +251,7 @@ describe('a token', () => {
 })
 
 describe('a credential', () => {
-  for (const { note, authorization, request, outcome } of V.authorization.cases) {
+  for (const { note, authorization, request, outcome } of CASES) {
     test(`a credential is judged ${outcome.outcome}: ${note}`, () => {
       assert.deepEqual(verifyL402(authorization, masterKeys, request), outcome)
     })
@@ -254,7 +268,7 @@ describe('a credential', () => {
 
   test('a credential is forged when there is no key at all', () => {
     const { authorization, request } =
-      V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
+      CASES.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
     assert.deepEqual(verifyL402(authorization, [], request), {
       outcome: 'invalid',
       paymentHash: null,
@@ -269,7 +283,7 @@ test('a challenge is rendered exactly as every client can read it', () => {
 
 describe('any input', () => {
   const { authorization, request, outcome } =
-    V.authorization.cases.find((row) => row.outcome.outcome === 'ok') ?? assert.fail()
+    CASES.find((row) => row.outcome.outcome === 'ok') ?? assert.fail()
   const line = authorization[0] ?? assert.fail()
   const [token = '', preimage = ''] = line.slice('L402 '.length).split(':')
   const bytes = base64Bytes(token) ?? assert.fail()
