@@ -63,9 +63,9 @@ type Entry = {
   /** The narrowest first, all last. */
   pools: Pool[]
   bytes: number
-  /** The client's latest progress: its place among all progress, and its time. */
+  /** The latest progress of the client, or of what is made for it: its place among all progress, and its time. */
   progress: { place: number; at: number }
-  /** Its bytes cannot be given up: a body has arrived, or a read from the store is under way. */
+  /** Its bytes cannot be given up: a body has arrived, or the service works for it. */
   isPinned: boolean
   /** The client has disconnected: nothing more is reserved for it. */
   hasLeft: boolean
@@ -78,7 +78,7 @@ type Entry = {
 type Waiter = {
   entry: Entry
   bytes: number
-  /** The place of the latest progress when it began to wait. */
+  /** The place of the latest progress when it last looked for room. */
   since: number
   isStream: boolean
   checks: number
@@ -281,6 +281,7 @@ export function createMemory(
     const full = whereFull(entry, bytes)
     const victim = full && victimOf(entry, full, waiter)
     if (victim) give(victim)
+    waiter.since = progress
   }
 
   /** @param isStream it waits without a time limit, and its client tries again by itself. */
@@ -289,6 +290,20 @@ export function createMemory(
     const pool = poolOf(`answers ${capability}`, limits.perCapability)
     const entry = open('answer', networkOf(reply.request), [pool])
     entry.evict = () => void response.destroy()
+    /**
+     * While the service works for it, its bytes stay counted, even if the client disconnects, and its reader, who has
+     * nothing to take, is not slow.
+     */
+    async function working<T>(work: () => Promise<T>): Promise<T> {
+      entry.isPinned = true
+      try {
+        return await work()
+      } finally {
+        entry.isPinned = false
+        progressed(entry)
+        if (entry.hasLeft) end(entry)
+      }
+    }
     const reservation = {
       /**
        * Releases the previous bytes, and waits until these fit. False once the client has disconnected.
@@ -307,17 +322,9 @@ export function createMemory(
       /** Changes the reservation to the actual size, once that is known. */
       resize: (bytes: number): void => setBytes(entry, bytes),
       /** Waits for a turn of the event loop in which to make a part of the response. */
-      waitTurn: (): Promise<void> => waitTurn(capability, async () => undefined),
-      /** Runs a read from the store. Its bytes stay counted until it ends, even if the client disconnects. */
-      async whileReading<T>(read: () => Promise<T>): Promise<T> {
-        entry.isPinned = true
-        try {
-          return await read()
-        } finally {
-          entry.isPinned = false
-          if (entry.hasLeft) end(entry)
-        }
-      },
+      waitTurn: (): Promise<void> => working(() => waitTurn(capability, async () => undefined)),
+      /** Runs a read from the store. */
+      whileReading: working,
       /** The client has taken bytes. */
       progressed: (): void => progressed(entry),
       release: (): void => end(entry),

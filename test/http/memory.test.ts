@@ -177,9 +177,28 @@ test('an answer that found no room in time is refused, and a stream goes on wait
   reading.resolve()
   await read
   t.mock.timers.tick(LOOK)
+  assert.equal(budget.closedReaders(), 0, 'its reader has its time from now on')
+  t.mock.timers.tick(LOOK)
   assert.equal(budget.closedReaders(), 1, 'the refused answer is over, and nobody disconnects it')
   assert.equal(await patient.isOver(), true)
   assert.equal(budget.bytesByKind().answer, 50)
+})
+
+test('a reader is not slow while what it reads waits for its turn', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { stream, closed } = aBudget()
+  const reader = stream('a', 'one', 'reader')
+  await reader.reserve(100)
+  const first = stream('b', 'two').waitTurn()
+  const turn = reader.waitTurn()
+  const waiting = waits(stream('a', 'one').reserve(50))
+  for (let look = 0; look < 5; look++) t.mock.timers.tick(LOOK)
+  await Promise.all([first, turn])
+  t.mock.timers.tick(LOOK)
+  assert.deepEqual(closed, [])
+  t.mock.timers.tick(LOOK)
+  assert.deepEqual(closed, ['reader'])
+  assert.equal(await waiting.isOver(), true)
 })
 
 test('an answer that is being read is held until it is there, though its reader has left', async () => {
@@ -224,8 +243,7 @@ test('parts of answers are made one in a turn of the event loop, in their order'
     made.push(n)
   })
   for (let turn = 1; turn <= 5; turn++) {
-    await Promise.resolve()
-    await Promise.resolve()
+    for (let step = 0; step < 5; step++) await Promise.resolve()
     assert.equal(made.length, turn, `after ${turn} turns`)
     await new Promise((resolve) => setImmediate(resolve))
   }
