@@ -7,6 +7,8 @@ import type { Admission } from './visit.ts'
 
 /** Reports the outcome of a handler that writes to Node's response. What comes after the first report has no effect. */
 export function watchResponse(response: ServerResponse, { spent, failed }: Admission): void {
+  // It may have closed while the receipt was noted, and then no event follows.
+  if (response.destroyed) spent()
   response.once('finish', () => {
     if (response.statusCode >= 500) void failed()
     else spent()
@@ -27,10 +29,11 @@ export async function runHandler(
     const response = await run()
     const { status, body } = response
     const isWatched = status >= 500 && body !== null
-    if (!isWatched) void (status >= 500 ? failed() : spent())
     const passedOn = isWatched ? observed(body, { onEnd: () => void failed(), onCut: spent }) : body
+    // Throws for a body that was read before, and for `Response.error()`.
     const answer = new Response(passedOn, response)
     for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value)
+    if (!isWatched) void (status >= 500 ? failed() : spent())
     return answer
   } catch (error) {
     await failed()

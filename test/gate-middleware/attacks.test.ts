@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
-import { createGate } from '../../src/gate-middleware/middleware.ts'
+import { createGate, type GateOptions, memoryStore } from '../../src/gate-middleware/middleware.ts'
 import { anApi, FORMS, type Form, type Handler, send } from '../support/gate-forms.ts'
 import { aShop, proofOf } from '../support/gate-middleware.ts'
 import { until } from '../support/until.ts'
@@ -12,7 +12,7 @@ for (const form of FORMS) {
   describe(`one payment, ${form}`, () => {
     test('one payment runs the handler once for ten requests that hang up in the middle of it', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, seen, runs } = await aPaid(t, form, async () => {
+      const { url, proof, seen, runs } = await aPaid(t, { form }, async () => {
         await work.promise
         return { body: 'a cat' }
       })
@@ -30,7 +30,7 @@ for (const form of FORMS) {
 
     test('one payment buys one answer of 24 MiB, whatever part of it was taken', async (t) => {
       const whole = new Uint8Array(24 * MIB)
-      const { url, proof, seen, runs } = await aPaid(t, form, async () => ({ body: whole }))
+      const { url, proof, seen, runs } = await aPaid(t, { form }, async () => ({ body: whole }))
       for (let i = 0; i < 6; i++) {
         const { begun, answer, hangUp } = send(url, proof)
         if (i === 0) await begun
@@ -45,7 +45,9 @@ for (const form of FORMS) {
     })
 
     test('one payment is not spent by a client that left before its run began', async (t) => {
-      const { url, proof, seen, runs, shop } = await aPaid(t, form, async () => ({ body: 'a cat' }))
+      const { url, proof, seen, runs, shop } = await aPaid(t, { form }, async () => ({
+        body: 'a cat',
+      }))
       const proven = Promise.withResolvers<void>()
       const { fetch } = shop.options
       shop.options.fetch = async (...asked) => {
@@ -61,9 +63,31 @@ for (const form of FORMS) {
       assert.equal(runs.length, 1)
     })
 
+    test('one payment is spent by a client that left while its receipt was noted', async (t) => {
+      const [asked, noted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const memory = memoryStore()
+      const store: typeof memory = {
+        async add(key, ttlMs) {
+          asked.resolve()
+          await noted.promise
+          return memory.add(key, ttlMs)
+        },
+      }
+      const { url, proof, seen, runs } = await aPaid(t, { form, store }, async () => ({ body: '' }))
+      const { hangUp } = send(url, proof)
+      await asked.promise
+      hangUp()
+      await until('the client to be gone', async () => seen.gone === 1)
+      noted.resolve()
+      await until('the run', async () => runs.length === 1)
+      const { status, body } = await send(url, proof).answer
+      assert.deepEqual([status, String(body)], [409, '{"error":"receipt used"}'])
+      assert.equal(runs.length, 1)
+    })
+
     test('one payment is not given back by a failure that its client did not stay for', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, seen, runs, shop } = await aPaid(t, form, async () => {
+      const { url, proof, seen, runs, shop } = await aPaid(t, { form }, async () => {
         await work.promise
         throw new Error('too late')
       })
@@ -85,7 +109,7 @@ for (const form of FORMS) {
           throw new Error('a bug')
         },
       ]
-      const { url, proof, runs, shop } = await aPaid(t, form, async () => {
+      const { url, proof, runs, shop } = await aPaid(t, { form }, async () => {
         answers.shift()?.()
         return { body: 'a cat' }
       })
@@ -99,7 +123,7 @@ for (const form of FORMS) {
     })
 
     test('one payment is good for three runs in all, when each of them fails', async (t) => {
-      const { url, proof, runs } = await aPaid(t, form, async () => ({
+      const { url, proof, runs } = await aPaid(t, { form }, async () => ({
         status: 503,
         body: 'no',
       }))
@@ -111,7 +135,7 @@ for (const form of FORMS) {
 
     test('one payment runs nothing twice: a repeat during the run is told when to come again', async (t) => {
       const work = Promise.withResolvers<void>()
-      const { url, proof, runs } = await aPaid(t, form, async () => {
+      const { url, proof, runs } = await aPaid(t, { form }, async () => {
         await work.promise
         return { body: 'a cat' }
       })
@@ -127,7 +151,7 @@ for (const form of FORMS) {
     })
 
     test('one payment lets one of five repeats in that come at once after a run that failed', async (t) => {
-      const { url, proof, runs } = await aPaid(t, form, async () =>
+      const { url, proof, runs } = await aPaid(t, { form }, async () =>
         runs.length > 1 ? { body: 'a cat' } : { status: 500, body: 'failed' },
       )
       assert.equal((await send(url, proof).answer).status, 500)
@@ -139,11 +163,30 @@ for (const form of FORMS) {
   })
 }
 
+test('one payment is good for another run when the answer of a handler cannot be passed on', async (t) => {
+  const shop = await aShop(t)
+  const quote = await shop.quote()
+  const proof = proofOf(quote, await shop.pay(quote.bolt11))
+  const taken = new Response('a cat')
+  await taken.text()
+  for (const answer of [taken, Response.error()]) {
+    shop.script.answer = () => answer
+    await assert.rejects(shop.visit(proof))
+  }
+  shop.script.answer = () => new Response('a cat')
+  assert.equal((await shop.visit(proof)).status, 200)
+  assert.equal(shop.served.length, 3)
+})
+
 /** An API of this form, and the proof of one payment for it. */
-async function aPaid(t: TestContext, form: Form, handler: Handler) {
+async function aPaid(
+  t: TestContext,
+  { form, ...own }: { form: Form } & Pick<GateOptions, 'store'>,
+  handler: Handler,
+) {
   const shop = await aShop(t)
   const runs: unknown[] = []
-  const gate = createGate(shop.options)
+  const gate = createGate(Object.assign(shop.options, own))
   const { url, seen } = await anApi(t, { form, gate }, (request) => {
     runs.push(request)
     return handler(request)
