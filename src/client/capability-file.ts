@@ -118,12 +118,15 @@ export function parseKept(text: string): Kept | null {
   return { capability, baseUrl, ...plan } as unknown as Kept
 }
 
-/** An HTTP address that tokens may be sent to, or null. Refuses an address with a password. */
+/**
+ * An HTTP address that tokens may be sent to, or null. Refuses an address with a password. A URL is read without its line
+ * breaks, and what uses it as text, such as `curl -K`, must not see them either.
+ */
 function serviceAddress(value: unknown): string | null {
   if (typeof value !== 'string' || !URL.canParse(value)) return null
-  const { protocol, username, password, search, hash } = new URL(value)
+  const { protocol, username, password, search, hash, href } = new URL(value)
   if (protocol !== 'https:' && protocol !== 'http:') return null
-  return username + password + search + hash === '' ? value.replace(/\/+$/, '') : null
+  return username + password + search + hash === '' ? href.replace(/\/+$/, '') : null
 }
 
 /** A time as the service writes it, which a terminal may show. */

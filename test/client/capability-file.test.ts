@@ -43,6 +43,9 @@ test('reading a capability drops what it does not know, and refuses what is not 
   const read = (changes: object): SavedCapability | null =>
     parseCapability(JSON.stringify({ ...good, ...changes }))
   assert.deepEqual(read({ later: 1 }), { capability, baseUrl, planId: 'spark' })
+  // As a line of `curl -K` it would be two, and write a file.
+  const steering = read({ baseUrl: `${baseUrl}/a"\noutput = "x` })
+  assert.equal(steering?.baseUrl, `${baseUrl}/a%22output%20=%20%22x`)
   for (const changes of [
     { mayfly: 2 },
     { mayfly: '1' },
