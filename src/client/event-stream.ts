@@ -1,4 +1,7 @@
-/** A parser of server-sent events from fetch (WHATWG HTML §9.2.5 and §9.2.6). */
+/**
+ * A parser of server-sent events from fetch (WHATWG HTML §9.2.5 and §9.2.6), without `retry`: the service never sends it,
+ * and a hostile one would have its client connect without a pause, for ever.
+ */
 import { chunksOf } from '../lib/bytes.ts'
 import { MayflyError } from './errors.ts'
 
@@ -26,7 +29,6 @@ export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {})
   let dataCharacters = 0
   let id = ''
   let lastEventId = ''
-  let retryMs: number | null = null
 
   /** The events that these bytes complete, in order. @throws MayflyError for an event longer than the limit. */
   function push(bytes: Uint8Array): StreamEvent[] {
@@ -66,9 +68,6 @@ export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {})
       case 'id':
         if (!value.includes('\0')) id = value
         break
-      case 'retry':
-        if (/^[0-9]{1,9}$/.test(value)) retryMs = Number(value)
-        break
     }
   }
 
@@ -88,8 +87,6 @@ export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {})
     push,
     /** The last `id` of a complete block, or "" without one. A reconnection sends it. */
     lastEventId: () => lastEventId,
-    /** The server's reconnection time (`retry`) in milliseconds, or null. */
-    retryMs: () => retryMs,
   }
 }
 

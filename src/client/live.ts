@@ -66,7 +66,7 @@ export async function* follow(
     last = parser.lastEventId() || last
     if (Date.now() - openedAt > STEADY_MS) losses = 0
     if (broughtEvents) losses = Math.min(losses, DOUBLED_AFTER_EVENTS + 1)
-    await wait(retryAfterSeconds ?? pauseSeconds(losses, parser.retryMs()), signal)
+    await wait(retryAfterSeconds ?? pauseSeconds(losses), signal)
     losses++
   }
 }
@@ -94,8 +94,5 @@ function isLoss(
 }
 
 /** No pause after the first loss, then increasing ones. */
-function pauseSeconds(losses: number, retryMs: number | null): number {
-  if (losses === 0) return 0
-  const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000
-  return Math.min(first * 2 ** (losses - 1), MAX_RECONNECT_SECONDS)
-}
+const pauseSeconds = (losses: number): number =>
+  losses === 0 ? 0 : Math.min(RECONNECT_SECONDS * 2 ** (losses - 1), MAX_RECONNECT_SECONDS)
