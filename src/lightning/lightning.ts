@@ -24,8 +24,11 @@ export type Lightning = {
   /** What the node reports about itself. Throws if it is unreachable or refuses the call. */
   info(): Promise<NodeInfo>
 
-  /** Makes one invoice for exactly `amountMsat`. Throws if the node did not make it. */
-  createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
+  /**
+   * Makes one invoice for exactly `amountMsat`. It was decoded and compared with the request, because a node is a peer.
+   * Throws if the node did not make it.
+   */
+  createInvoice(request: InvoiceRequest): Promise<MadeInvoice>
 
   /**
    * Makes the invoice without waiting, on a node inside this process. The invoice exists once `statements`
@@ -53,13 +56,14 @@ export type NodeInfo = { network: Network; synced: boolean; nodeId: string | nul
 export type InvoiceRequest = { amountMsat: number; memo: string; expirySeconds: number }
 
 /** `expiresAt` is a whole second, in unix milliseconds. */
-export type SignedInvoice = {
+export type MadeInvoice = {
   bolt11: string
   paymentHash: string
   network: Network
   expiresAt: number
-  statements: Statement[]
 }
+
+export type SignedInvoice = MadeInvoice & { statements: Statement[] }
 
 /** The node does not know this payment hash, because it was restored or is another node. It is no `dead`. */
 export class UnknownInvoice extends Error {

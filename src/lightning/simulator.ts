@@ -56,9 +56,9 @@ export async function createSimulator(deps: {
     info: async () => ({ network: NETWORK, synced: true, nodeId }),
 
     async createInvoice(request) {
-      const { bolt11, paymentHash, statements } = signInvoice(request)
-      await db.write({ lockKey: paymentHash, statements: { invoice: statements } })
-      return { bolt11, paymentHash }
+      const { statements, ...made } = signInvoice(request)
+      await db.write({ lockKey: made.paymentHash, statements: { invoice: statements } })
+      return made
     },
 
     signInvoice,

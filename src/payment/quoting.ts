@@ -9,8 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
 import type { Log } from '../lib/log.ts'
-import type { InvoiceRequest, Lightning, Network } from '../lightning/lightning.ts'
-import { decodeInvoice } from '../protocol/bolt11.ts'
+import type { Lightning, MadeInvoice } from '../lightning/lightning.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, type KeyedBy } from './keys.ts'
@@ -40,9 +39,6 @@ export type Opening = {
   requestHash: Uint8Array
 }
 
-/** The columns of an order that hold its invoice. */
-type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>
-
 const UNAVAILABLE = { kind: 'checkout unavailable' } as const
 
 /** Opens orders at this node. */
@@ -67,31 +63,6 @@ export function createQuoting(deps: {
     return text
   }
 
-  /**
-   * The invoice of a new order. `statements` are those of a node inside this process, which has the invoice once they
-   * are committed.
-   */
-  async function invoiceFor(ask: InvoiceRequest): Promise<Invoiced & { statements: Statement[] }> {
-    if (lightning.signInvoice) {
-      const { bolt11, paymentHash, network, expiresAt, statements } = lightning.signInvoice(ask)
-      return { network, bolt11, payment_hash: paymentHash, quote_expires_at: expiresAt, statements }
-    }
-    const { bolt11, paymentHash } = await lightning.createInvoice(ask)
-    const decoded = decodeInvoice(bolt11)
-    if (decoded.amountMsat !== ask.amountMsat || decoded.paymentHash !== paymentHash) {
-      throw new Error('the node made a different invoice from the one requested')
-    }
-    const network = networkOf(decoded.network)
-    const { expiresAt } = decoded
-    return {
-      network,
-      bolt11,
-      payment_hash: paymentHash,
-      quote_expires_at: expiresAt,
-      statements: [],
-    }
-  }
-
   /** Opens the order, or finds it open. */
   async function open({ orderId, by, request, offer, requestHash }: Opening): Promise<Opened> {
     const { plan, clientNetwork, maxOpen } = offer
@@ -102,21 +73,25 @@ export function createQuoting(deps: {
       const { count } = await store.openOf(clientNetwork, clock.now())
       if (count >= maxOpen) return tooMany(clientNetwork)
     }
-    let invoiced: Awaited<ReturnType<typeof invoiceFor>>
+    // A node inside this process has the invoice once its statements are committed.
+    let invoice: MadeInvoice & { statements?: Statement[] }
     try {
-      const amountMsat = plan.priceSats * 1000
-      invoiced = await invoiceFor({ amountMsat, memo, expirySeconds: quoteSeconds })
+      const ask = { amountMsat: plan.priceSats * 1000, memo, expirySeconds: quoteSeconds }
+      invoice = lightning.signInvoice?.(ask) ?? (await lightning.createInvoice(ask))
     } catch (error) {
       // Without an invoice there is no payment hash, so the line cannot name the order.
       log.error({ event: 'lightning.invoice_failed', product, planId, reason: messageOf(error) })
       health.doubt()
       return UNAVAILABLE
     }
-    const { statements: invoice, ...columns } = invoiced
+    const { statements = [], bolt11, paymentHash, network, expiresAt } = invoice
     const now = clock.now()
     const order: OrderRow = {
       ...NEW_ORDER,
-      ...columns,
+      bolt11,
+      network,
+      payment_hash: paymentHash,
+      quote_expires_at: expiresAt,
       order_id: orderId,
       secret_id: secretId,
       request_hash: requestHash,
@@ -141,7 +116,7 @@ export function createQuoting(deps: {
           order: insertOrder(order),
           limit: isLimited ? [limitOpen(clientNetwork, now, maxOpen)] : [],
           reserve: offer.reserve?.(orderId) ?? [],
-          invoice,
+          invoice: statements,
         },
       }),
     )
@@ -167,11 +142,6 @@ export function createQuoting(deps: {
   }
 
   return { open }
-}
-
-function networkOf(network: string): Network {
-  if (network === 'mainnet' || network === 'regtest' || network === 'signet') return network
-  throw new Error('the node made an invoice for a network that the interface does not know')
 }
 
 /** Opens an order. Refused if it exists. */

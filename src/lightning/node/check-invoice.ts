@@ -5,7 +5,7 @@ import {
   type Invoice,
   readableInvoice,
 } from '../../protocol/bolt11.ts'
-import type { InvoiceRequest, InvoiceStatus, Network } from '../lightning.ts'
+import type { InvoiceRequest, InvoiceStatus, MadeInvoice, Network } from '../lightning.ts'
 
 // A quote and its invoice expire in the same second, so the node's clock must agree with ours.
 const MAX_CLOCK_DIFFERENCE_MS = 120_000
@@ -27,7 +27,7 @@ export function checkInvoiceRequest(request: InvoiceRequest): void {
 export function checkInvoice(
   { bolt11, paymentHash }: { bolt11: string; paymentHash: string },
   { request, network, now }: { request: InvoiceRequest; network: Network; now: number },
-): void {
+): MadeInvoice {
   const invoice = decode(bolt11)
   if (invoice.network !== network) {
     throw new WrongInvoice(`it is for ${invoice.network}, not ${network}`)
@@ -38,6 +38,7 @@ export function checkInvoice(
   if (Math.abs(invoice.timestamp * 1000 - now) > MAX_CLOCK_DIFFERENCE_MS) {
     throw new WrongInvoice('the clocks of the node and of this machine are too far apart')
   }
+  return { bolt11, paymentHash, network, expiresAt: invoice.expiresAt }
 }
 
 /** The node's invoice is not what was requested. The message quotes no part of the invoice. */

@@ -1,6 +1,6 @@
 /** What all backends except the simulator have in common. */
 import type { Clock } from '../../lib/clock.ts'
-import type { Lightning, Network, NodeInfo } from '../lightning.ts'
+import type { InvoiceRequest, Lightning, Network, NodeInfo } from '../lightning.ts'
 import type { AccessProblem } from './access.ts'
 import { checkInvoice, checkInvoiceRequest } from './check-invoice.ts'
 
@@ -9,6 +9,11 @@ export type LightningNode = Lightning & {
   checkAccess(): Promise<AccessProblem | null>
   /** Ends every call and every watch. */
   close(): Promise<void>
+}
+
+/** The calls of a node, whose invoices nobody has looked at yet. */
+export type NodeCalls = Omit<LightningNode, 'createInvoice'> & {
+  createInvoice(request: InvoiceRequest): Promise<{ bolt11: string; paymentHash: string }>
 }
 
 /** How long a node may take, in milliseconds. */
@@ -30,7 +35,7 @@ export type NodeTimeouts = typeof NODE_TIMEOUTS
  * @param amountStepMsat every amount must be a multiple of this.
  */
 export function createNode(
-  calls: LightningNode,
+  calls: NodeCalls,
   { clock, amountStepMsat = 1 }: { clock: Clock; amountStepMsat?: number },
 ): LightningNode {
   const closing = new AbortController()
@@ -52,8 +57,7 @@ export function createNode(
       }
       const expected = network ?? (await info()).network
       const invoice = await calls.createInvoice(request)
-      checkInvoice(invoice, { request, network: expected, now: clock.now() })
-      return invoice
+      return checkInvoice(invoice, { request, network: expected, now: clock.now() })
     },
 
     async lookupInvoice(paymentHash) {

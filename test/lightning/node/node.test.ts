@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { InvoiceRequest, NodeInfo } from '../../../src/lightning/lightning.ts'
-import { createNode, type LightningNode } from '../../../src/lightning/node/node.ts'
+import { createNode, type NodeCalls } from '../../../src/lightning/node/node.ts'
+import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { manualClock } from '../../support/shop.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 
@@ -10,11 +11,11 @@ const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
 const HASH = 'ab'.repeat(32)
 const INFO: NodeInfo = { network: 'regtest', synced: true, nodeId: null }
 
-function aWorld(changes: Partial<LightningNode> = {}, amountStepMsat?: number) {
+function aWorld(changes: Partial<NodeCalls> = {}, amountStepMsat?: number) {
   const clock = manualClock()
   const own = createLedger(clock)
   const asked: unknown[][] = []
-  const calls: LightningNode = {
+  const calls: NodeCalls = {
     info: async () => INFO,
     createInvoice: async (request: InvoiceRequest) => own.make(request),
     lookupInvoice: async () => ({ state: 'open' }),
@@ -31,7 +32,7 @@ function aWorld(changes: Partial<LightningNode> = {}, amountStepMsat?: number) {
         return (call as (...parameters: never[]) => unknown)(...parameters)
       },
     ]),
-  ) as LightningNode
+  ) as NodeCalls
   const node = createNode(noted, {
     clock,
     ...(amountStepMsat === undefined ? {} : { amountStepMsat }),
@@ -41,12 +42,13 @@ function aWorld(changes: Partial<LightningNode> = {}, amountStepMsat?: number) {
 
 test('a node is asked for its network once, before its first invoice, and not if that is known', async () => {
   const { node, asked, names } = aWorld()
-  const { bolt11, paymentHash } = await node.createInvoice(ASK)
+  const made = await node.createInvoice(ASK)
   await node.createInvoice(ASK)
   assert.deepEqual(names(), ['info', 'createInvoice', 'createInvoice'])
   assert.deepEqual(asked[1], ['createInvoice', ASK])
-  assert.match(bolt11, /^lnbcrt/)
-  assert.match(paymentHash, /^[0-9a-f]{64}$/)
+  const { bolt11, paymentHash, network, expiresAt } = decodeInvoice(made.bolt11)
+  assert.deepEqual(made, { bolt11, paymentHash, network, expiresAt })
+  assert.equal(network, 'regtest')
 
   const known = aWorld()
   assert.equal(await known.node.info(), INFO)

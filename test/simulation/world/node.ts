@@ -110,7 +110,7 @@ export function createLightningNetwork(): LightningNetwork {
       return {
         info: () => call(() => ({ network: 'regtest', synced: true, nodeId: NODE_ID })),
         createInvoice: ({ memo, ...request }) =>
-          call(() => make({ ...request, description: memo })),
+          call(() => ({ network: 'regtest', ...make({ ...request, description: memo }) })),
         lookupInvoice: (paymentHash) =>
           call(() => {
             const { random } = world().scheduler
