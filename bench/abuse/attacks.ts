@@ -295,31 +295,41 @@ const objects: Attack = {
   },
 }
 
-/** 512 waits of 62 KiB, of as many values as the service takes, from eight networks. */
+/**
+ * Waits from eight networks, twice as many as may be under way. Each holds nearly what a wait may hold, half of them as
+ * values, each of which counts 100 bytes.
+ */
 const waits: Attack = {
   name: '9 waits at /mcp',
   mostTimesIdle: 4,
   prepare: (target) => bought(target, 8, 'spark'),
   async run(target, inboxes) {
-    const filled = { objects: '{},'.repeat(20_000), values: '0,'.repeat(1_900) }
-    for (let n = 0; n < 512; n++) {
+    const counts = new Map<string, number>()
+    for (let n = 0; n < 1024; n++) {
       const { publicId, ownerToken } = inboxes[n % 8] as Inbox
-      for (const filling of Object.values(filled)) {
-        const body = JSON.stringify({
-          jsonrpc: '2.0',
-          id: n,
-          method: 'tools/call',
-          params: {
-            name: 'wait_for_webhook',
-            arguments: { publicId, after: 0, timeoutSeconds: 600 },
-            _meta: { 'org.mayfly/token': ownerToken, filling: 'FILLING' },
+      const body = JSON.stringify({
+        jsonrpc: '2.0',
+        id: n,
+        method: 'tools/call',
+        params: {
+          name: 'wait_for_webhook',
+          arguments: { publicId, after: 0, timeoutSeconds: 600 },
+          _meta: {
+            'org.mayfly/token': ownerToken,
+            filling: n % 16 < 8 ? 'x'.repeat(28 * KIB) : Array.from({ length: 280 }, () => 0),
           },
-        }).replace('"FILLING"', `[${filling}0]`)
-        openUnread(target, mcpCall(body.padEnd(62 * KIB), networkAddress(n % 8)))
-      }
-      if (n % 32 === 31) await pause(100, target.signal)
+        },
+      })
+      openUnread(target, mcpCall(body, networkAddress(n % 8)))
+        .once('data', (answer) => {
+          const status = answer.toString('latin1').slice(9, 12)
+          counts.set(status, (counts.get(status) ?? 0) + 1)
+        })
+        .resume()
+      if (n % 64 === 63) await pause(100, target.signal)
     }
     await pause(UNTIL_THE_END_MS, target.signal)
+    target.note([...counts].map(([status, count]) => `${count} times ${status}`).join(', '))
   },
 }
 
