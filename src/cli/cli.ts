@@ -13,34 +13,10 @@ import {
   type Takes,
 } from './declare.ts'
 import { anyEnding, type Ending, EXIT, misuse } from './exit.ts'
-import { finish, isForPrograms, type Output, openOutput, printDebug } from './output.ts'
+import { finish, isForPrograms, openOutput, printDebug } from './output.ts'
 import { traced } from './trace.ts'
 
-export type Cli = Output & {
-  /** The service to talk to, unless a capability names its own. */
-  url: string
-  maxSats: number
-  /** The most that the wallet may pay on one UTC day, fees included. */
-  maxSatsPerDay: number
-  /** MAYFLY_WALLET_URL: a secret. */
-  walletUrl: string | null
-  /** The folder with the saved capabilities. */
-  folder: string
-  /** Whether `--json` was given. It asks for JSON even if the command would pipe bytes. */
-  isJsonAsked: boolean
-  /** Aborted by the first SIGINT or SIGTERM. */
-  signal: AbortSignal
-  now(): number
-  /** With `--debug`, a fetch that tells of each request; else the same. */
-  traced(fetch: typeof globalThis.fetch): typeof globalThis.fetch
-  /**
-   * The SDK's client; with a store for what it buys. What is saved names its service, and no `--url` sends its tokens to
-   * another one. @throws CliError
-   */
-  mayfly(baseUrl?: string, store?: PurchaseStore): Mayfly
-  /** The SDK's client of any service, whatever `--url` says. */
-  mayflyAt(baseUrl: string, store?: PurchaseStore): Mayfly
-}
+export type Cli = ReturnType<typeof openCli>
 
 /** A client's command. Its work resolves to its exit code, or to anything else for 0. */
 export const client =
@@ -69,7 +45,7 @@ async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>)
     return signal.aborted ? { ...ending, code: EXIT.interrupted } : ending
   }
   try {
-    return await finish(options, () => work({ ...openCli(options, lastAsked), signal }), explain)
+    return await finish(options, () => work(openCli(options, { signal, lastAsked })), explain)
   } finally {
     for (const name of SIGNALS) process.off(name, onSignal)
   }
@@ -79,30 +55,43 @@ const URL_SETTINGS = ['url', 'host', 'port'] as const
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
-function openCli(options: GlobalOptions, lastAsked: { url: string }): Omit<Cli, 'signal'> {
+function openCli(
+  options: GlobalOptions,
+  { signal, lastAsked }: { signal: AbortSignal; lastAsked: { url: string } },
+) {
   const settings = readOptions([...URL_SETTINGS, 'walletUrl', 'maxSats', 'maxSatsPerDay'])
   const url = options.url === undefined ? serviceUrl(settings) : givenUrl('--url', options.url)
+  const { maxSats = settings.maxSats } = options
   lastAsked.url = url
-  const mayflyAt: Cli['mayflyAt'] = (baseUrl, store) => {
-    lastAsked.url = baseUrl
-    const kept = store === undefined ? {} : { store }
-    const { maxSats = settings.maxSats } = options
-    return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch), ...kept })
-  }
   const trace = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =>
     options.debug ? traced(fetch, printDebug) : fetch
+  const mayflyAt = (baseUrl: string, store?: PurchaseStore): Mayfly => {
+    lastAsked.url = baseUrl
+    const fetch = trace(globalThis.fetch)
+    return createMayfly({ baseUrl, maxSats, fetch, ...(store ? { store } : {}) })
+  }
   return {
     ...openOutput(options, isForPrograms(options)),
+    /** The service to talk to, unless a capability names its own. */
     url,
-    maxSats: options.maxSats ?? settings.maxSats,
+    maxSats,
+    /** The most that the wallet may pay on one UTC day, fees included. */
     maxSatsPerDay: settings.maxSatsPerDay,
+    /** MAYFLY_WALLET_URL: a secret. */
     walletUrl: settings.walletUrl,
+    /** The folder with the saved capabilities. */
     folder: dataFolder(),
+    /** Whether `--json` was given. It asks for JSON even if the command would pipe bytes. */
     isJsonAsked: options.json ?? false,
+    /** Aborted by the first SIGINT or SIGTERM. */
+    signal,
     now: systemClock.now,
+    /** With `--debug`, a fetch that tells of each request; else the same. */
     traced: trace,
+    /** The SDK's client of any service, whatever `--url` says; with a store for what it buys. */
     mayflyAt,
-    mayfly(baseUrl = url, store) {
+    /** The same. What is saved names its service, and no `--url` sends its tokens to another one. @throws CliError */
+    mayfly(baseUrl = url, store?: PurchaseStore): Mayfly {
       const by = options.url === undefined ? 'MAYFLY_URL' : '--url'
       const isGiven = options.url !== undefined || settings.url !== null
       if (isGiven && !isSameService(baseUrl, url)) {

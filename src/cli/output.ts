@@ -9,31 +9,26 @@ import { chainOf, placeOf } from './trace.ts'
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-export type Output = {
-  /** Whether the answer is JSON. */
-  isJson: boolean
-  /** Prints the answer, or one line of it: JSON for programs, text for people. Neither steers a terminal. */
-  answer(json: unknown, text: string): void
-  /** Prints a sentence on stderr about what goes on, unless only answers and errors are wanted. */
-  note(sentence: string): void
-  /** Prints a sentence on stderr about what has failed, is lost, or stays somewhere. */
-  warn(sentence: string): void
-  /** Styles a text, if stdout is a terminal that supports that, and without NO_COLOR. */
-  paint(style: Style, text: string): string
-}
+export type Output = ReturnType<typeof openOutput>
 
 /** Whether the answer is JSON: with `--json`, and if stdout is not a terminal. */
 export const isForPrograms = ({ json }: GlobalOptions): boolean => json ?? !process.stdout.isTTY
 
-export function openOutput({ quiet }: GlobalOptions, isJson: boolean): Output {
+export function openOutput({ quiet }: GlobalOptions, isJson: boolean) {
   return {
+    /** Whether the answer is JSON. */
     isJson,
-    answer(json, text) {
+    /** Prints the answer, or one line of it: JSON for programs, text for people. Neither steers a terminal. */
+    answer(json: unknown, text: string): void {
       process.stdout.write(isJson ? jsonLine(json) : textOf(text))
     },
-    note: quiet ? () => undefined : print,
+    /** Prints a sentence on stderr about what goes on, unless only answers and errors are wanted. */
+    note: quiet ? (_sentence: string): void => undefined : print,
+    /** Prints a sentence on stderr about what has failed, is lost, or stays somewhere. */
     warn: print,
-    paint: (style, text) => styleText(style, text, { stream: process.stdout }),
+    /** Styles a text, if stdout is a terminal that supports that, and without NO_COLOR. */
+    paint: (style: Style, text: string): string =>
+      styleText(style, text, { stream: process.stdout }),
   }
 }
 
