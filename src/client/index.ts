@@ -27,12 +27,7 @@ import { createPulseClient, type PulseHolder, type PulseTerms, pulsePublicStatus
 import { limited, type Purchase, type PurchaseFromWallet } from './purchase.ts'
 import type { Order, PurchaseStore } from './record.ts'
 import type { Wallet } from './wallet.ts'
-import {
-  createWhisperClient,
-  type SharedWhisper,
-  sharedWhisper,
-  type WhisperPurchase,
-} from './whisper.ts'
+import { createWhisperClient, sharedWhisper } from './whisper.ts'
 
 export type {
   CatchCapability,
@@ -120,8 +115,6 @@ export type {
   OnInvoice,
   PaymentQuote,
   Purchase,
-  PurchaseByHand,
-  PurchaseByWallet,
   PurchaseFromWallet,
   PurchaseProgress,
   PurchaseTerms,
@@ -195,12 +188,7 @@ export type Catalog = {
  * const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
  * ```
  */
-export type Mayfly = Omit<PayingMayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' | 'extend'> & {
-  buyCatch(purchase: Purchase): Promise<CatchCapability>
-  buyPulse(purchase: Purchase & PulseTerms): Promise<PulseCapability>
-  extend(held: Extendable, purchase: Purchase): Promise<Extension>
-  buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
-}
+export type Mayfly = ReturnType<typeof clientOf<Purchase>>
 
 /**
  * The client of one service with a wallet. Its purchases need no `onInvoice`.
@@ -210,7 +198,7 @@ export type Mayfly = Omit<PayingMayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' |
  * const inbox = await mayfly.buyCatch({ planId: 'spark' })
  * ```
  */
-export type PayingMayfly = ReturnType<typeof clientOf>
+export type PayingMayfly = ReturnType<typeof clientOf<PurchaseFromWallet>>
 
 /**
  * Creates the client of one service. With a wallet it pays by itself, up to `maxSats` satoshis a
@@ -223,11 +211,18 @@ export type PayingMayfly = ReturnType<typeof clientOf>
  */
 export function createMayfly(options: MayflyOptions & { wallet: Wallet }): PayingMayfly
 export function createMayfly(options: MayflyOptions): Mayfly
-export function createMayfly(options: MayflyOptions): PayingMayfly {
+export function createMayfly(options: MayflyOptions): Mayfly | PayingMayfly {
   return clientOf(options)
 }
 
-function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }: MayflyOptions) {
+/** What each purchase has to say of its payment depends on whether the client has a wallet. */
+function clientOf<Paid extends PurchaseFromWallet>({
+  baseUrl,
+  maxSats = DEFAULT_MAX_SATS,
+  wallet,
+  store,
+  fetch,
+}: MayflyOptions) {
   const http = createHttp(baseUrl, fetch ?? platformFetch)
   const service = baseUrl.replace(/\/+$/, '')
   const payments = createPayments(http, { maxSats, service, wallet, store })
@@ -243,7 +238,7 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
      * Buys a webhook inbox. The capability is returned once: save it before anything else.
      * @throws MayflyError whose phrase says where the money is. docs/sdk.md lists them.
      */
-    buyCatch: async (purchase: PurchaseFromWallet) =>
+    buyCatch: async (purchase: Paid) =>
       (await buy(planOrder('catch', purchase.planId), purchase)) as CatchCapability,
     /** The client of a bought inbox. */
     catch: (owner: CatchOwner) => createCatchClient(http, owner),
@@ -251,8 +246,11 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
      * Buys a heartbeat monitor. The capability is returned once: save it before anything else.
      * @throws MayflyError like `buyCatch`.
      */
-    buyPulse: async ({ settings, ...purchase }: PurchaseFromWallet & PulseTerms) =>
-      (await buy(planOrder('pulse', purchase.planId, settings), purchase)) as PulseCapability,
+    buyPulse: async (purchase: Paid & PulseTerms) =>
+      (await buy(
+        planOrder('pulse', purchase.planId, purchase.settings),
+        purchase,
+      )) as PulseCapability,
     /** The client of a bought monitor. A job that only pings needs no owner token. */
     pulse: (holder: PulseHolder) => createPulseClient(http, holder),
     /**
@@ -266,7 +264,7 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
      * ```
      * @throws MayflyError `cannot be extended` before an invoice; otherwise like `buyCatch`.
      */
-    extend: async (held: Extendable, purchase: PurchaseFromWallet) =>
+    extend: async (held: Extendable, purchase: Paid) =>
       extensionOf(await buy(extensionOrder(held, purchase.planId), purchase)),
     /**
      * Goes on with a purchase of the store by its key alone: asks the service and the wallet that began it, and pays
@@ -304,7 +302,7 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
     /** The public status that a monitor's owner shares under this id. */
     pulsePublicStatus: (publicStatusId: string, options?: CallOptions) =>
       pulsePublicStatus(http, publicStatusId, options),
-    ...createWhisperClient(http, payments),
+    ...createWhisperClient<Paid>(http, payments),
     /** The client of GATE (private beta), for the server of a registered project. */
     gate: (project: GateProject) => createGateClient(http, project, { issuer: service }),
   }

@@ -44,15 +44,10 @@ export type PurchaseTerms = {
 /** Called once with the invoice, and awaited. If it throws, the purchase ends. */
 export type OnInvoice = (quote: PaymentQuote) => unknown
 
-/** A purchase whose invoice is shown, and paid elsewhere. */
-export type PurchaseByHand = PurchaseTerms & {
-  onInvoice: OnInvoice
-  wallet?: undefined
-}
-
-/** A purchase that the wallet pays. */
-export type PurchaseByWallet = PurchaseTerms & {
-  wallet: Wallet
+/** A purchase of a client that has a wallet. */
+export type PurchaseFromWallet = PurchaseTerms & {
+  /** Pays this purchase in place of the client's own. */
+  wallet?: Wallet | undefined
   onInvoice?: OnInvoice
 }
 
@@ -64,10 +59,7 @@ export type PurchaseByWallet = PurchaseTerms & {
  * await mayfly.buyCatch({ planId: 'spark', wallet, maxSats: 200 })
  * ```
  */
-export type Purchase = PurchaseByHand | PurchaseByWallet
-
-/** A purchase of a client that has a wallet. */
-export type PurchaseFromWallet = Omit<PurchaseByWallet, 'wallet'> & { wallet?: Wallet | undefined }
+export type Purchase = PurchaseFromWallet & ({ onInvoice: OnInvoice } | { wallet: Wallet })
 
 /** The purchase, ended by its signal or its time. */
 export function limited<Terms extends Pick<PurchaseTerms, 'signal' | 'timeoutMs'>>(

@@ -34,7 +34,7 @@ export type WhisperTerms = {
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
 /** The payment and the content of a whisper. */
-export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid & WhisperTerms
+export type WhisperPurchase = Purchase & WhisperTerms
 
 /** The capability, and the share code. The code's holder can read the content. */
 export type SharedWhisper = WhisperCapability & { code: string }
@@ -79,7 +79,10 @@ export function createReceiptClient(http: Http, { publicId, receiptToken }: Rece
   }
 }
 
-export function createWhisperClient(http: Http, payments: Payments) {
+export function createWhisperClient<Paid extends PurchaseFromWallet>(
+  http: Http,
+  payments: Payments,
+) {
   async function fetchWhisper(
     text: string,
     options?: CallOptions,
@@ -94,7 +97,7 @@ export function createWhisperClient(http: Http, payments: Payments) {
      * Encrypts data locally and buys reads of it. The share code is returned once: save it.
      * @throws MayflyError like `buyCatch`.
      */
-    async buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper> {
+    async buyWhisper(purchase: Paid & WhisperTerms): Promise<SharedWhisper> {
       const sealed = purchase.sealed ?? (await sealWhisper(purchase))
       const { readLimit, revealAt, receipt, revealWhen } = purchase
       const opening = { key: base64url(sealed.key), hasPassword: sealed.hasPassword }
