@@ -130,26 +130,14 @@ const showProject = ofProject(
   },
 )
 
-const suspendProject = ofProject(
-  'suspend',
-  'stop new intents; those that were made before are still honoured',
-  async (projects, projectId) => {
-    await projects.suspend(projectId)
+const suspension = (command: 'suspend' | 'resume', says: string, became: string): Add =>
+  ofProject(command, says, async (projects, projectId) => {
+    await projects[command](projectId)
     return {
-      json: { projectId, isSuspended: true },
-      text: `${projectId} is suspended. Intents that were made before are still honoured.\n`,
+      json: { projectId, isSuspended: command === 'suspend' },
+      text: `${projectId} is ${became}.\n`,
     }
-  },
-)
-
-const resumeProject = ofProject(
-  'resume',
-  'allow new intents again',
-  async (projects, projectId) => {
-    await projects.resume(projectId)
-    return { json: { projectId, isSuspended: false }, text: `${projectId} is active.\n` }
-  },
-)
+  })
 
 const rotateKey = ofProject(
   'rotate-key',
@@ -245,8 +233,12 @@ export const addGate: Add = (program) =>
         addProject,
         listProjects,
         showProject,
-        suspendProject,
-        resumeProject,
+        suspension(
+          'suspend',
+          'stop new intents; those that were made before are still honoured',
+          'suspended. Intents that were made before are still honoured',
+        ),
+        suspension('resume', 'allow new intents again', 'active'),
         rotateKey,
       ]),
       group({ command: 'route', says: 'set the prices of a project' }, [addRoute, removeRoute]),

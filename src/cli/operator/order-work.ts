@@ -1,6 +1,6 @@
 /** The work of `mayfly order`. Each command tells what it changed, or why it changed nothing. */
 import type { Db } from '../../db/db.ts'
-import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { rfc3339 } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import type { Lightning } from '../../lightning/lightning.ts'
@@ -24,7 +24,7 @@ import {
   type Shown,
   showOrder,
 } from '../../payment/showing.ts'
-import type { OrderRow, OrderState } from '../../payment/store.ts'
+import type { OrderRow } from '../../payment/store.ts'
 import { type Story, storyOf, storyOfDeleted } from '../../payment/story.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
 import { PROVISIONINGS, readAllPlans } from '../../service/products.ts'
@@ -35,30 +35,10 @@ import { firstLine } from '../ask.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
 import { away, columns } from '../text.ts'
 import type { Answer, Store } from './command.ts'
-import { timeFrom } from './times.ts'
 
 // Listing and showing
 
-export type ListOptions = {
-  state?: OrderState
-  product?: Product
-  since?: string
-  limit: number
-}
-
-type Wanted = Parameters<typeof listOrders>[1]
-
-/** @throws CliError that names the option. */
-export function readWanted({ state, product, since, limit }: ListOptions): Wanted {
-  return {
-    state: state ?? null,
-    product: product ?? null,
-    since: since === undefined ? 0 : timeFrom(since, '--since', systemClock.now()),
-    limit,
-  }
-}
-
-export async function list(db: Db, wanted: Wanted): Promise<Answer> {
+export async function list(db: Db, wanted: Parameters<typeof listOrders>[1]): Promise<Answer> {
   // One more, to know whether there are more.
   const found = await listOrders(db, { ...wanted, limit: wanted.limit + 1 })
   const hasMore = found.length > wanted.limit
@@ -71,17 +51,6 @@ export async function list(db: Db, wanted: Wanted): Promise<Answer> {
     ...(hasMore ? { note: `Only the newest ${wanted.limit} are shown: --limit shows more.` } : {}),
   }
 }
-
-const LISTED = [
-  'openedAt',
-  'state',
-  'product',
-  'planId',
-  'amountSats',
-  'paymentHash',
-  'orderId',
-  'publicId',
-] as const
 
 const listed = (order: OrderRow) => ({
   openedAt: rfc3339(order.created_at),
@@ -172,6 +141,11 @@ const LABELS = {
   publicId: 'public id',
   extendsId: 'extends',
 }
+
+/** The columns of a list. */
+const LISTED = (Object.keys(LABELS) as (keyof typeof LABELS)[]).filter(
+  (fact) => fact !== 'network' && fact !== 'extendsId',
+)
 
 function factsOf(shown: Exclude<Shown, { kind: 'none' }>) {
   if (shown.kind === 'order') {
@@ -266,31 +240,31 @@ function refundedAs(order: string, { amountSats, publicId }: Refunded): Answer {
 
 // Restoring
 
-export type LostOptions = {
-  product: Product
-  plan: PlanId
-  order?: string
-  preimageFile?: string
-}
-
 /** The order as its buyer and the operator know it. */
 export type LostOrder = Omit<Lost, 'plan'>
 
 /** @throws CliError for an argument that cannot be meant. */
-export function readLost(name: string, options: LostOptions): LostOrder {
-  const { order = null, preimageFile } = options
+export function readLost(
+  name: string,
+  {
+    product,
+    plan: planId,
+    order,
+    preimageFile,
+  }: { product: Product; plan: PlanId; order?: string; preimageFile?: string },
+): LostOrder {
   const { by, value: paymentHash } = readName(name)
   if (by !== 'payment_hash') {
     throw misuse(`${name} is neither a payment hash nor an invoice.`)
   }
-  if (order !== null && !isId('order', order)) {
+  if (order !== undefined && !isId('order', order)) {
     throw misuse('--order must be the id of an order, order_….')
   }
   return {
     paymentHash,
-    product: options.product,
-    planId: options.plan,
-    orderId: order,
+    product,
+    planId,
+    orderId: order ?? null,
     preimage: preimageFile === undefined ? null : firstLine(preimageFile).trim(),
   }
 }

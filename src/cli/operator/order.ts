@@ -1,13 +1,12 @@
 /** `mayfly order …`: what an operator does with orders, while the service runs. `order-work.ts` does it. */
+import { systemClock } from '../../lib/clock.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../lib/product-names.ts'
-import type { OrderState } from '../../payment/store.ts'
 import { group, NEEDED, whole } from '../declare.ts'
 import { goesWith } from '../options.ts'
 import { checkReason, operator, withStore } from './command.ts'
+import { timeFrom } from './times.ts'
 
-const STATES: readonly OrderState[] = [
-  ...(['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const),
-]
+const STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
 const ORDER = { '<order>': 'its payment hash, its invoice, or its id, order_…' }
 const PREIMAGE = { '--preimage-file <file>': 'the proof, if the node has lost the invoice too' }
 
@@ -28,10 +27,10 @@ const addList = operator({
     'mayfly order list --state paid_unfulfilled',
     'mayfly order list --product catch --since 2026-01-01 --json',
   ],
-  async run(options) {
-    const { list, readWanted } = await works()
-    const wanted = readWanted(options)
-    return withStore(({ db }) => list(db, wanted))
+  async run({ state = null, product = null, since: from, limit }) {
+    const since = from === undefined ? 0 : timeFrom(from, '--since', systemClock.now())
+    const { list } = await works()
+    return withStore(({ db }) => list(db, { state, product, since, limit }))
   },
 })
 
