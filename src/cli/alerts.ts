@@ -8,9 +8,6 @@ import { goesWith } from './options.ts'
 import { away, columns } from './text.ts'
 import { checkReceipt, clientOf, findSaved, isName, load, loadCatch } from './vault/saved.ts'
 
-/** How many destinations the service takes. */
-const MOST = 3
-
 const TAKES = {
   '<name>': 'a monitor, or a whisper that was sent with --receipt',
   ...(Object.fromEntries(
@@ -56,8 +53,12 @@ export const addAlerts = client({
     const isTested = test && status.destinations.length > 0
     if (!isChanged && !isTested) return showStatus(cli, name, status)
     const kept = keptOf(cli, status.destinations, remove)
-    refuseNumber(name, kept, added.length)
     const destinations = [...kept.map(({ id }) => ({ id })), ...added]
+    if (destinations.length === 0) {
+      throw misuse(
+        `That removes the last destination of ${name}, so nothing was changed. If you mean that: --none`,
+      )
+    }
     return showSet(cli, name, await alerts.setAlerts({ destinations }))
   },
 })
@@ -82,19 +83,6 @@ function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['de
 function keptOf(cli: Cli, all: Destinations, remove: readonly string[]): Destinations {
   const removed = new Set(remove.map((which) => oneOf(cli, which, all)))
   return all.filter((one) => !removed.has(one))
-}
-
-/** @throws CliError if nobody would be told, or too many. */
-function refuseNumber(name: string, kept: Destinations, added: number): void {
-  if (kept.length + added === 0) {
-    throw misuse(
-      `That removes the last destination of ${name}, so nothing was changed. If you mean that: --none`,
-    )
-  }
-  if (kept.length + added <= MOST) return
-  const hosts = kept.map(({ host }) => host).join(', ')
-  const room = hosts && ` --remove makes room: ${hosts}`
-  throw misuse(`At most ${MOST} destinations are notified.${room}`)
 }
 
 function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number] {

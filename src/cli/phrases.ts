@@ -17,7 +17,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** The meaning of each exit code, for the help and for docs/cli.md. */
+/** The meaning of each exit code, for the help. docs/cli.md has them too. */
 export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   ok: 'done',
   failed: 'refused or failed; the sentence on stderr says what to do',
@@ -38,15 +38,10 @@ const usage = { code: EXIT.usage }
 
 const OF_SERVICE: Partial<Record<Phrase, Entry>> = {
   'invalid plan': 'That plan is not on sale. `mayfly catalog` shows what is.',
-  'invalid read limit':
-    'The plan allows fewer reads than --reads asks for. `mayfly catalog` shows how many.',
-  'invalid reveal time':
-    '--reveal-at must be in the future, and before the whisper ends. `mayfly catalog` shows how long each plan lasts.',
   'invalid switch':
     'That switch cannot be bound, and nothing was bought. Its monitor must be pinged in time, its last run must not have failed, and its time and its pings must last longer than the plan of the whisper: `mayfly extend` makes it last longer.',
   'ciphertext too large':
     'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
-  'malformed proof': 'A preimage is 64 hex digits, in lower case.',
   'invoice expired': { ...notPaid, sentence: 'The invoice has expired. Ask for a new one.' },
   'order expired': {
     ...notPaid,

@@ -1,4 +1,4 @@
-/** The command line: all commands and their common options. The list in docs/cli.md is generated from it. */
+/** The command line: all commands and their common options. */
 import { Command, CommanderError } from 'commander'
 import { type Add, COMMON, take } from './declare.ts'
 import { EXIT, EXIT_MEANINGS, endingOf, manifest } from './exit.ts'
