@@ -236,7 +236,9 @@ export async function deliver(
       // Recorded before the pause, so that a stop or a kill in it does not lose the event.
       listener.goOnAfter(event.sequence - 1)
       pause = retryPauseMs(tries - 1, Math.random())
-      cli.note(failedOnce(event, { answer, pause, tries, retries }))
+      const says = answer.answer === undefined ? '' : `, it says: ${harmless(answer.answer)}`
+      const again = `Again in ${span(Math.round(pause / 1000))} (${tries} of ${retries}).`
+      cli.note(`#${event.sequence}: ${outcomeOf(answer)}${says}. ${again}`)
     } catch (error) {
       if (signal.aborted) return null
       // What the vault says is not the receiver's fault.
@@ -255,20 +257,6 @@ export async function deliver(
       return null
     }
   }
-}
-
-function failedOnce(
-  { sequence }: CatchEvent,
-  {
-    answer,
-    pause,
-    tries,
-    retries,
-  }: { answer: Forwarded; pause: number; tries: number; retries: number },
-): string {
-  const says = answer.answer === undefined ? '' : `, it says: ${harmless(answer.answer)}`
-  const again = `Again in ${span(Math.round(pause / 1000))}`
-  return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${retries}).`
 }
 
 /** Shows what a receiver made of an event. */

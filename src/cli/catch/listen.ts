@@ -79,7 +79,7 @@ type Taking = {
 async function showing(cli: Cli, saved: Inbox, since: string | undefined): Promise<Taking> {
   const after = await sinceOf(since ?? 'now', saved.inbox, null)
   cli.note(`Waiting for webhooks to ${inboxAddress(saved)}`)
-  if (since === undefined) noteSkipped(cli, after, 'shows')
+  if (since === undefined) noteSkipped(cli, after)
   return {
     after,
     async take(event) {
@@ -89,13 +89,16 @@ async function showing(cli: Cli, saved: Inbox, since: string | undefined): Promi
   }
 }
 
-type Forwarding = { name: string; to: URL; since: string | undefined; retries: number }
-
 /** Shows events and forwards them. */
 async function forwarding(
   cli: Cli,
   saved: Inbox,
-  { name, to, since, retries }: Forwarding,
+  {
+    name,
+    to,
+    since,
+    retries,
+  }: { name: string; to: URL; since: string | undefined; retries: number },
 ): Promise<Taking> {
   const { inbox, capability } = saved
   const { publicId } = capability
@@ -106,7 +109,7 @@ async function forwarding(
   // Recorded now, so that the next start misses no event if this process is killed.
   if (before !== after) listener.goOnAfter(after)
   cli.note(`Listening on ${name}: webhooks to ${inboxAddress(saved)} are forwarded to ${to.href}`)
-  if (since === undefined && before === null) noteSkipped(cli, after, 'sends')
+  if (since === undefined && before === null) noteSkipped(cli, after)
   const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`
   if (failedBefore > 0)
     cli.warn(`${haveFailed(failedBefore)} before, or got no answer. ${sendAgain}`)
@@ -201,10 +204,10 @@ async function sinceOf(since: string, inbox: CatchClient, last: number | null): 
 }
 
 /** Says how many webhooks came before the first start. Those that were deleted count too. */
-function noteSkipped(cli: Cli, count: number, verb: 'shows' | 'sends'): void {
+function noteSkipped(cli: Cli, count: number): void {
   if (count === 0) return
   const earlier = count === 1 ? '1 earlier webhook is' : `${count} earlier webhooks are`
-  cli.note(`${earlier} skipped. --since start ${verb} ${count === 1 ? 'it' : 'them all'}.`)
+  cli.note(`${earlier} skipped. To begin with the first: --since start`)
 }
 
 function endedAs(cli: Cli, status: CatchState): number {

@@ -25,15 +25,11 @@ export const addPulseHistory = client({
     const { monitor } = loadPulse(cli, name)
     const most = all ? MAX_ENTRIES : (limit ?? 20)
     const { createdAt } = await monitor.status()
-    const { uptime, entries, nextCursor } = await monitor.history({
-      limit: Math.min(most, PAGE),
-    })
-    if (nextCursor !== null && entries.length < most) {
-      const older = monitor.historyEntries({ limit: PAGE, cursor: nextCursor })
-      for await (const entry of older) {
-        entries.push(entry)
-        if (entries.length === most) break
-      }
+    const { uptime } = await monitor.history({ limit: 1 })
+    const entries: PulseHistoryEntry[] = []
+    for await (const entry of monitor.historyEntries({ limit: Math.min(most, PAGE) })) {
+      entries.push(entry)
+      if (entries.length === most) break
     }
     const summary = uptimeSince(uptime, createdAt)
     cli.answer({ uptime, entries }, text(cli, summary, entries))
