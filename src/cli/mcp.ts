@@ -1,6 +1,5 @@
 /** `mayfly mcp`: the tools for a host of MCP, on stdin and stdout. */
 import { client } from './cli.ts'
-import { manifest } from './exit.ts'
 
 export const addMcp = client({
   command: 'mcp',
@@ -19,6 +18,6 @@ what it bought by name, so that no token goes through the model. Without a walle
   async run(cli, { showCodes = false }) {
     if (process.stdin.isTTY) cli.note('A host of MCP starts this, and talks to it on stdin.')
     const { serveMcp } = await import('./mcp/serve.ts')
-    return serveMcp(cli, { showCodes, version: manifest().version })
+    return serveMcp(cli, showCodes)
   },
 })

@@ -30,17 +30,15 @@ export class Refusal extends Error {
   }
 }
 
-/** The service as the tools ask it. @throws Refusal for any other answer, with what the caller can do. */
-export type Api = {
-  /** The JSON object of a 200 answer. */
-  json(method: Method, path: string, json?: unknown): Promise<Record<string, unknown>>
-  /** For what is answered with 204. */
-  done(method: Method, path: string): Promise<void>
-}
+export type Api = ReturnType<typeof apiBy>
 
-export const apiBy = (send: (asked: Asked) => Promise<Answered>): Api => ({
-  json: async (method, path, json) => expectJson(await send({ method, path, json })),
-  async done(method, path) {
+/** The service as the tools ask it. @throws Refusal for any other answer, with what the caller can do. */
+export const apiBy = (send: (asked: Asked) => Promise<Answered>) => ({
+  /** The JSON object of a 200 answer. */
+  json: async (method: Method, path: string, json?: unknown) =>
+    expectJson(await send({ method, path, json })),
+  /** For what is answered with 204. */
+  async done(method: Method, path: string): Promise<void> {
     const answered = await send({ method, path })
     if (answered.status !== 204) throw refusalOf(answered)
   },

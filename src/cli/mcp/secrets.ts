@@ -11,7 +11,7 @@ import { saw, seenOf } from '../vault/listening.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { A, allKept, findKept, findSaved, forget, saveToken } from '../vault/saved.ts'
 import { fetchKept } from '../whisper/read.ts'
-import { type Call, confirm } from './session.ts'
+import { type Call, canAsk, confirm } from './session.ts'
 
 /** How many saved names are listed. */
 const MAX_NAMES = 50
@@ -44,7 +44,7 @@ export function secretsOf(call: Call): Context['secrets'] {
     },
     readWhisper: () => readWhisper(call),
     async confirm(message, { publicId }, byHand) {
-      if (byHand && !call.session.canAsk(call.ctx)) throw new Refusal(`${byHand} ${UNDONE}`)
+      if (byHand && !canAsk(call)) throw new Refusal(`${byHand} ${UNDONE}`)
       await confirm(call, { message, about: [message, publicId], refusal: UNDONE })
     },
   }

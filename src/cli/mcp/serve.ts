@@ -1,14 +1,7 @@
 /** Serves one host on stdin and stdout, until it goes away or a signal comes. */
 import { Console } from 'node:console'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
-  createRequestStateCodec,
-  type InputRequiredResult,
-  Server,
-} from '@modelcontextprotocol/server'
+import { type InputRequiredResult, Server } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { MayflyError } from '../../client/index.ts'
 import { hideTokens } from '../../lib/ids.ts'
@@ -16,43 +9,31 @@ import { type Refusal, refusalOf } from '../../tools/answers.ts'
 import { escapeSteering } from '../../tools/strangers.ts'
 import { createTools, errorResult, type Result, type ToolCall } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
-import { EXIT, endingOf } from '../exit.ts'
+import { EXIT, endingOf, manifest } from '../exit.ts'
 import { payOf } from './paying.ts'
 import { apiOf, saved, secretsOf } from './secrets.ts'
-import { type Asked, createSession, NeedsInput, type Session } from './session.ts'
+import { createSession, NeedsInput, type Session } from './session.ts'
 
 /** An error may quote what a service said. */
 const MAX_ERROR_CHARS = 1_000
 
-export type McpOptions = { showCodes: boolean; version: string }
-
-export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Promise<number> {
+/** @param showCodes whether the user wants the codes of all sent whispers in the results. */
+export async function serveMcp(cli: Cli, showCodes: boolean): Promise<number> {
   // stdout is the protocol's. A library that prints must not break it.
   globalThis.console = new Console(process.stderr)
-  let server: Server | null = null
-  const codec = createRequestStateCodec<Asked>({ key: randomBytes(32) })
-  const session = createSession(cli, {
-    showCodes,
-    mint: codec.mint,
-    canAsk({ mcpReq }) {
-      const envelope: Record<string, unknown> = { ...mcpReq.envelope }
-      const told = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined
-      const { elicitation } = told ?? server?.getClientCapabilities() ?? {}
-      // Before forms and URLs were told apart, an empty object meant forms.
-      return elicitation !== undefined && ('form' in elicitation || !('url' in elicitation))
-    },
-  })
+  const session = createSession(cli, showCodes)
   const offerTools = createTools('local', () => performance.now())
   const stdio = serveStdio(
     () => {
-      server = new Server(
-        { name: 'mayfly', title: 'Mayfly', version },
+      const server = new Server(
+        { name: 'mayfly', title: 'Mayfly', version: manifest().version },
         {
           capabilities: { tools: {} },
           instructions: instructionsOf(cli),
-          requestState: { verify: codec.verify },
+          requestState: { verify: session.codec.verify },
         },
       )
+      session.server = server
       offerTools(server, (called) => answerCall(session, called))
       return server
     },

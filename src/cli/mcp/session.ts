@@ -1,9 +1,13 @@
 /** One connection to a host: the calls under way, and what they share. */
+import { randomBytes } from 'node:crypto'
 import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  createRequestStateCodec,
   type InputRequiredResult,
   inputRequired,
   inputResponse,
-  type ServerContext,
+  type Server,
 } from '@modelcontextprotocol/server'
 import type { ToolCall } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
@@ -11,29 +15,24 @@ import { CliError } from '../exit.ts'
 import { dropUnopened } from '../vault/unopened.ts'
 
 /** What the host hands back with the person's answer, signed by this process. */
-export type Asked = { about: string }
+type Asked = { about: string }
 
 export type Session = ReturnType<typeof createSession>
 
 /** A call of a tool, with the context of a command, whose signal is this call's. */
 export type Call = ToolCall & { session: Session; cli: Cli }
 
-export function createSession(
-  cli: Cli,
-  host: {
-    /** Whether the user wants the codes of all sent whispers in the results. */
-    showCodes: boolean
-    /** Whether the host of this call can ask its user. */
-    canAsk(ctx: ServerContext): boolean
-    /** Signs what is asked. */
-    mint(asked: Asked, ctx: ServerContext): Promise<string>
-  },
-) {
+/** @param showCodes whether the user wants the codes of all sent whispers in the results. */
+export function createSession(cli: Cli, showCodes: boolean) {
   const over = new AbortController()
   const turns = new Map<string, Promise<unknown>>()
   const session = {
     cli,
-    ...host,
+    showCodes,
+    /** The library's side of the connection, once its host has begun to speak. */
+    server: null as Server | null,
+    /** Signs what is asked, and knows its own signature. */
+    codec: createRequestStateCodec<Asked>({ key: randomBytes(32) }),
     /** Aborted when the host has gone. */
     over: over.signal,
     /** What the model sent under a name, as a digest, so that a repeated call is told from another text. */
@@ -86,6 +85,15 @@ export class NeedsInput extends Error {
   }
 }
 
+/** Whether the host of this call can ask its user. */
+export function canAsk({ session, ctx }: Call): boolean {
+  const envelope: Record<string, unknown> = { ...ctx.mcpReq.envelope }
+  const told = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined
+  const { elicitation } = told ?? session.server?.getClientCapabilities() ?? {}
+  // Before forms and URLs were told apart, an empty object meant forms.
+  return elicitation !== undefined && ('form' in elicitation || !('url' in elicitation))
+}
+
 export type Question = {
   /** What is asked, for the person. */
   message: string
@@ -99,11 +107,9 @@ export type Question = {
  * Returns once the person has agreed, and where the host cannot ask.
  * @throws NeedsInput, or CliError if the person does not agree.
  */
-export async function confirm(
-  { session, ctx }: Call,
-  { message, about, refusal }: Question,
-): Promise<void> {
-  if (!session.canAsk(ctx)) return
+export async function confirm(call: Call, { message, about, refusal }: Question): Promise<void> {
+  if (!canAsk(call)) return
+  const { session, ctx } = call
   const asked: Asked = { about: JSON.stringify(about) }
   const answer = inputResponse(ctx.mcpReq.inputResponses, 'confirm')
   const isAnswered = ctx.mcpReq.requestState<Asked>()?.about === asked.about
@@ -115,7 +121,7 @@ export async function confirm(
   throw new NeedsInput(
     inputRequired({
       inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) },
-      requestState: await session.mint(asked, ctx),
+      requestState: await session.codec.mint(asked, ctx),
     }),
   )
 }
