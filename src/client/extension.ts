@@ -2,6 +2,7 @@
 import type { CatchCapability } from '../catch/schema.ts'
 import { isObject } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import { extensionRequest } from '../protocol/purchase-requests.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
 import { isDateTime } from './capability-file.ts'
 import { MayflyError } from './errors.ts'
@@ -28,14 +29,8 @@ export function extensionOrder(
   { product, publicId, ownerToken }: Extendable,
   planId: PlanId,
 ): Order {
-  return {
-    product,
-    planId,
-    extends: publicId,
-    path: `/api/${product}/${encodeURIComponent(publicId)}/extend`,
-    headers: { 'content-type': 'application/json', 'x-owner-token': ownerToken },
-    body: JSON.stringify({ planId }),
-  }
+  const request = extensionRequest({ product, publicId, planId }, ownerToken)
+  return { product, planId, extends: publicId, ...request }
 }
 
 /** What a paid order has answered. @throws MayflyError `unexpected answer`. */

@@ -1,31 +1,18 @@
 /** The requests of a purchase, and what their answers say. */
-import { asciiJson, isObject } from '../lib/json.ts'
+import { isObject } from '../lib/json.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
+import { planRequest } from '../protocol/purchase-requests.ts'
 import { MayflyError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, isBusy } from './http.ts'
 import type { PaymentQuote } from './purchase.ts'
 import type { Order, RecordedInvoice } from './record.ts'
 
-/**
- * The request that orders a plan. The order of a whisper has its own, with the bytes.
- * @param settings what a monitor is set to from the beginning.
- */
-export function planOrder(
+/** Orders a plan. @param settings what a monitor is set to from the beginning. */
+export const planOrder = (
   product: Exclude<Product, 'whisper'>,
   planId: PlanId,
   settings?: object,
-): Order {
-  return {
-    product,
-    planId,
-    path: `/api/payments/${product}`,
-    headers: {
-      'content-type': 'application/json',
-      ...(settings && { 'x-pulse-settings': asciiJson(settings) }),
-    },
-    body: JSON.stringify({ planId }),
-  }
-}
+): Order => ({ product, planId, ...planRequest(product, planId, settings) })
 
 /** What collects an order: its key, and the preimage if a wallet returned one. */
 export type Claim = { idempotencyKey: string; preimage?: string | undefined }

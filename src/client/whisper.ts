@@ -1,5 +1,6 @@
 /** The client of WHISPER: encrypt and buy, fetch and decrypt. The key never reaches the service. */
 import { base64Bytes, base64url } from '../lib/bytes.ts'
+import { whisperRequest } from '../protocol/purchase-requests.ts'
 import { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
 import {
   type OpenedWhisper,
@@ -99,24 +100,12 @@ export function createWhisperClient<Paid extends PurchaseFromWallet>(
      */
     async buyWhisper(purchase: Paid & WhisperTerms): Promise<SharedWhisper> {
       const sealed = purchase.sealed ?? (await sealWhisper(purchase))
-      const { readLimit, revealAt, receipt, revealWhen } = purchase
+      const { planId } = purchase
+      const terms = { ...purchase, revealAt: purchase.revealAt?.toISOString() }
       const opening = { key: base64url(sealed.key), hasPassword: sealed.hasPassword }
-      const request: Order = {
-        product: 'whisper',
-        planId: purchase.planId,
-        whisper: opening,
-        path: '/api/payments/whisper',
-        headers: {
-          'content-type': 'application/octet-stream',
-          'x-whisper-plan': purchase.planId,
-          ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
-          ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': revealAt.toISOString() }),
-          ...(receipt ? { 'x-whisper-receipt': 'on' } : {}),
-          ...(revealWhen === undefined ? {} : { 'x-whisper-reveal-when': revealWhen }),
-        },
-        body: sealed.envelope,
-      }
-      return sharedWhisper(await payments.buy(request, limited(purchase)), opening)
+      const request = whisperRequest(terms, sealed.envelope)
+      const order: Order = { product: 'whisper', planId, whisper: opening, ...request }
+      return sharedWhisper(await payments.buy(order, limited(purchase)), opening)
     },
 
     /**

@@ -23,7 +23,7 @@ export type Caller = {
   signal: AbortSignal
 }
 
-type OwnRequest = Asked & { headers?: Record<string, string>; body?: Uint8Array }
+type OwnRequest = Asked & { headers?: Record<string, string>; body?: string | Uint8Array }
 
 /** A call of a tool, with what asks the service for its caller. */
 export type Call = ToolCall & {
@@ -42,7 +42,7 @@ export const createOwnRequests =
     { method, path, headers = {}, json, ...asked }: OwnRequest,
   ): Promise<Answered & { bytes: Uint8Array }> =>
     new Promise((resolve, reject) => {
-      const body = json === undefined ? asked.body : Buffer.from(JSON.stringify(json))
+      const body = json === undefined ? asked.body : JSON.stringify(json)
       const [ours, theirs] = duplexPair()
       Object.defineProperty(theirs, 'remoteAddress', { value: caller.peer })
       // Neither end notices by itself that the other was destroyed.
@@ -60,7 +60,6 @@ export const createOwnRequests =
           host: 'localhost',
           connection: 'close',
           ...caller.forwarding,
-          ...(body ? { 'content-length': body.length } : {}),
           ...(json === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },

@@ -5,9 +5,16 @@
 import { base64url, utf8, utf8Text } from '../../lib/bytes.ts'
 import { isId } from '../../lib/ids.ts'
 import { type Json, jcs } from '../../lib/jcs.ts'
-import { asciiJson, isObject, objectIn } from '../../lib/json.ts'
-import { isProduct, SOLD_PRODUCTS } from '../../lib/product-names.ts'
+import { isObject, objectIn } from '../../lib/json.ts'
+import { isProduct, type PlanId, SOLD_PRODUCTS } from '../../lib/product-names.ts'
 import { decodeReceipt } from '../../protocol/payment-auth.ts'
+import {
+  extensionRequest,
+  type PurchaseRequest,
+  planRequest,
+  type WhisperRequestTerms,
+  whisperRequest,
+} from '../../protocol/purchase-requests.ts'
 import { type Answered, expectJson, Refusal } from '../answers.ts'
 import { type Pay, pick, quoteIn, type Sale, text, type Wanted } from '../tool.ts'
 import type { Call } from './own-requests.ts'
@@ -21,19 +28,16 @@ const RECEIPT_META = 'org.paymentauth/receipt'
 /** Far below the limit of a request's headers. Credentials of Lightning have about 2 KiB. */
 const MAX_CREDENTIAL_CHARS = 12 * 1024
 
-type Purchase = { path: string; headers: Record<string, string>; body: Uint8Array }
-
 export const createPaying =
   ({ ids, publicUrl }: { ids: PurchaseIds; publicUrl: () => string }) =>
   (call: Call): Pay => {
-    async function buy({ path, headers, body }: Purchase): Promise<Sale> {
+    async function buy({ path, headers, body }: PurchaseRequest): Promise<Sale> {
       const { purchaseId, credential } = nameOf()
       const answered = await call.ask({
         method: 'POST',
         path,
         body,
         headers: {
-          'content-type': 'application/json',
           'idempotency-key': purchaseId,
           'x-payment-protocol': 'payment',
           ...(credential === null ? {} : { authorization: `Payment ${credential}` }),
@@ -79,26 +83,19 @@ export const createPaying =
     }
 
     return {
+      // Always the same bytes: the credential is bound to them.
       buy: ({ product, planId, settings }: Wanted) =>
-        product === 'whisper'
-          ? buy({ path: '/api/payments/whisper', ...whisperOf(call) })
-          : buy({
-              path: `/api/payments/${product}`,
-              headers: settings === undefined ? {} : { 'x-pulse-settings': asciiJson(settings) },
-              // Always the same bytes: the credential is bound to them.
-              body: utf8(JSON.stringify({ planId })),
-            }),
+        buy(
+          product === 'whisper' ? whisperOf(call, planId) : planRequest(product, planId, settings),
+        ),
       async extend() {
         const { product, publicId } = idIn(call, ['catch', 'pulse'])
         const { args, meta } = call
         const isNew = args.purchaseId === undefined && meta[CREDENTIAL_META] === undefined
         // Only the first call opens an order. Those that repeat it are known by what names the purchase.
         const token = isNew ? neededToken(call, `${product}_owner_`) : tokenIn(call)
-        return buy({
-          path: `/api/${product}/${publicId}/extend`,
-          headers: token === null ? {} : { 'x-owner-token': token },
-          body: utf8(JSON.stringify({ planId: args.planId })),
-        })
+        const planId = args.planId as PlanId
+        return buy(extensionRequest({ product, publicId, planId }, token))
       },
       async check() {
         const { orderId, purchaseId } = call.args
@@ -123,19 +120,11 @@ export const createPaying =
     }
   }
 
-function whisperOf({ args }: Call): Omit<Purchase, 'path'> {
-  const { planId, readLimit, revealAt, revealWhen, receipt, ciphertextBase64 } = args
-  return {
-    headers: {
-      'content-type': 'application/octet-stream',
-      'x-whisper-plan': text(planId),
-      ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
-      ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': headerText(revealAt) }),
-      ...(revealWhen === undefined ? {} : { 'x-whisper-reveal-when': text(revealWhen) }),
-      ...(receipt === undefined ? {} : { 'x-whisper-receipt': receipt ? 'on' : 'off' }),
-    },
-    body: Buffer.from(text(ciphertextBase64), 'base64'),
-  }
+function whisperOf({ args }: Call, planId: PlanId): PurchaseRequest {
+  const { revealAt, ciphertextBase64 } = args
+  const terms: WhisperRequestTerms = { ...args, planId }
+  if (revealAt !== undefined) terms.revealAt = headerText(revealAt)
+  return whisperRequest(terms, Buffer.from(text(ciphertextBase64), 'base64'))
 }
 
 /** The challenge as a result, and the quote for a client that pays by hand. */
