@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
 import {
   type Answer,
   DAY,
@@ -20,6 +19,7 @@ import {
 import { anInbox } from '../support/catch.ts'
 import { runInThread as run } from '../support/command-threads.ts'
 import { extend, paidExtension } from '../support/extension.ts'
+import { anInvoice } from '../support/invoice.ts'
 import { limited } from '../support/limits.ts'
 import { opened as openedByUrl } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -50,14 +50,10 @@ async function paid(server: TestServer): Promise<Proof & { paymentHash: string; 
 
 /** The same invoice as another node would have signed it, with a payment secret of its own. */
 function forged({ bolt11 }: { bolt11: string }, paymentHash?: string): string {
-  const { network, amountMsat, timestamp, expirySeconds, description, ...invoice } =
-    decodeInvoice(bolt11)
-  const hashed = { paymentHash: paymentHash ?? invoice.paymentHash }
-  const fields = { network, amountMsat, timestamp, expirySeconds, ...hashed }
-  return encodeInvoice(
-    { ...fields, paymentSecret: randomBytes(32), description: description ?? '' },
-    randomBytes(32),
-  )
+  const invoice = decodeInvoice(bolt11)
+  const { network, amountMsat, timestamp, expirySeconds, description } = invoice
+  const fields = { network, amountMsat, timestamp, expirySeconds, description }
+  return anInvoice({ ...fields, paymentHash: paymentHash ?? invoice.paymentHash }, randomBytes(32))
 }
 
 /** As a store is that was restored from a copy before the order. */

@@ -6,7 +6,7 @@ import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { openOrder } from '../support/buying.ts'
 import { commandLine } from '../support/command-line.ts'
 import { extend } from '../support/extension.ts'
-import { anInvoice } from '../support/lies.ts'
+import { anInvoice } from '../support/invoice.ts'
 import { startServer } from '../support/server.ts'
 import { aUser, interrupted, statesOf } from '../support/user.ts'
 

@@ -7,7 +7,7 @@ import { MayflyError, type Wallet, type WalletAnswer, WalletError } from '../../
 import { createPayments } from '../../src/client/payments.ts'
 import { aBuyer, Killed, leavingAt, MINUTE, mortalStore, named } from '../support/buyer.ts'
 import { books } from '../support/buying.ts'
-import { anInvoice } from '../support/lies.ts'
+import { anInvoice } from '../support/invoice.ts'
 
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
 

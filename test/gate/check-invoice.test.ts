@@ -3,26 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkInvoice } from '../../src/gate/provider.ts'
 import { InvalidInvoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
+import { anInvoice as signed } from '../support/invoice.ts'
 
 const NOW = 1_767_225_600_000
 const SECONDS = NOW / 1000
 const HASH = 'ab'.repeat(32)
 
-function anInvoice(changes: Partial<Record<keyof InvoiceFields, unknown>> = {}): string {
-  const fields = {
-    network: 'regtest',
-    amountMsat: 50_000,
-    timestamp: SECONDS,
-    expirySeconds: 3_600,
-    paymentHash: HASH,
-    paymentSecret: new Uint8Array(32).fill(9),
-    description: 'A test',
-    ...changes,
-  } as InvoiceFields
-  return encodeInvoice(fields, new Uint8Array(32).fill(1))
-}
+const anInvoice = (changes: Parameters<typeof signed>[0] = {}): string =>
+  signed({ amountMsat: 50_000, timestamp: SECONDS, expirySeconds: 3_600, ...changes })
 
 const check = (bolt11: string) =>
   checkInvoice(bolt11, { network: 'regtest', amountMsat: 50_000, now: NOW })

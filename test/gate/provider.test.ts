@@ -147,7 +147,7 @@ test('a payment hash stays used after its unpaid intent was purged', async (t) =
 
 test('an invoice is taken whether or not it has the hash of the metadata', async (t) => {
   const world = await aGate(t)
-  world.wallet.description = { descriptionHash: 'ab'.repeat(32) }
+  world.wallet.changes = { descriptionHash: 'ab'.repeat(32) }
   assert.ok((await world.quoted()).bolt11)
 })
 

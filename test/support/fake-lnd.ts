@@ -1,12 +1,11 @@
 /** A loopback HTTP server in place of LND, for answers that a real LND does not give. */
 import type { ServerResponse } from 'node:http'
-import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
+import { anInvoice } from './invoice.ts'
 import { type Fault, sendJson, sendText, startStandIn } from './stand-ins/http-server.ts'
 
 export const MACAROON = '0201036c6e64'.padEnd(128, '7')
 export const PAYMENT_HASH = 'ab'.repeat(32)
 const R_HASH = Buffer.from(PAYMENT_HASH, 'hex').toString('base64')
-const KEY = new Uint8Array(32).fill(1)
 
 /** Starts an LND on regtest that knows one open invoice. `answer` replaces answers. */
 export async function startFakeLnd(answer: Fault = () => false) {
@@ -23,18 +22,7 @@ export function send(response: ServerResponse, body: unknown, status = 200): tru
 
 /** LND's answer to a new invoice, for 21 sats and 900 seconds. */
 export function newInvoice(): Record<string, string> {
-  const payment_request = encodeInvoice(
-    {
-      network: 'regtest',
-      amountMsat: 21_000,
-      timestamp: Math.floor(Date.now() / 1000),
-      expirySeconds: 900,
-      paymentHash: PAYMENT_HASH,
-      paymentSecret: new Uint8Array(32),
-      description: 'Mayfly',
-    },
-    KEY,
-  )
+  const payment_request = anInvoice({ paymentHash: PAYMENT_HASH })
   return { r_hash: R_HASH, payment_request, add_index: '1' }
 }
 

@@ -1,5 +1,5 @@
 /** GATE on a new store, with a provider on loopback and a clock that the test controls. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { OutboundTimeouts } from '../../src/alerts/outbound.ts'
 import type { Db } from '../../src/db/db.ts'
 import type { ProtectedRequest } from '../../src/gate/intents.ts'
@@ -20,54 +20,40 @@ import { Problem } from '../../src/http/errors.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
 import type { Phrase } from '../../src/protocol/errors.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { After } from './folder.ts'
 import { startLnurlServer } from './lnurl-server.ts'
 import { type TestClock, testClock } from './server.ts'
+import { createLedger } from './stand-ins/ledger.ts'
 import { aMigratedDatabaseUrl, openDatabase, type Stored } from './store.ts'
 
 export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
 export const URL_OF_GATE = 'https://mayfly.example.org'
-const WALLET_KEY = new Uint8Array(32).fill(1)
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
-/** A wallet in memory, which can pay its own invoices. */
+/** A wallet in memory, which can pay its own invoices, also those that have expired. */
 export function pocketWallet(clock: TestClock) {
-  const preimages = new Map<string, string>()
-  const settled = new Set<string>()
+  const ledger = createLedger(clock)
   const paymentHashOf = (bolt11: string): string => decodeInvoice(bolt11).paymentHash
   const wallet = {
     /** Replaces fields of the next invoices. */
-    changes: {} as Partial<Omit<InvoiceFields, 'description' | 'descriptionHash'>>,
-    description: { description: 'A test' } as { description: string } | { descriptionHash: string },
+    changes: {} as Parameters<typeof ledger.make>[1],
     paymentHashOf,
     async createInvoice(amountMsat: number): Promise<string> {
-      const preimage = randomBytes(32)
-      const paymentHash = createHash('sha256').update(preimage).digest('hex')
-      preimages.set(paymentHash, preimage.toString('hex'))
-      const fields = {
-        network: 'regtest' as const,
-        amountMsat,
-        timestamp: Math.floor(clock.now() / 1000),
-        expirySeconds: 3600,
-        paymentHash,
-        paymentSecret: randomBytes(32),
-        ...wallet.changes,
-        ...wallet.description,
-      }
-      return encodeInvoice(fields, WALLET_KEY)
+      const ask = { amountMsat, memo: 'A test', expirySeconds: 3600 }
+      return ledger.make(ask, wallet.changes).bolt11
     },
     async lookUp(paymentHash: string) {
-      const isSettled = settled.has(paymentHash)
-      return { isSettled, preimage: isSettled ? (preimages.get(paymentHash) ?? null) : null }
+      const { timesPaid = 0, preimage = null } = ledger.find(paymentHash) ?? {}
+      const isSettled = timesPaid > 0
+      return { isSettled, preimage: isSettled ? preimage : null }
     },
     pay(bolt11: string): string {
       const paymentHash = paymentHashOf(bolt11)
-      settled.add(paymentHash)
-      return preimages.get(paymentHash) ?? ''
+      ledger.settleLate(paymentHash)
+      return ledger.find(paymentHash)?.preimage ?? ''
     },
   }
   return wallet

@@ -1,9 +1,9 @@
 /** Services that lie in their offers, for the SDK, the command line and the tools of hosts: one table. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { PaymentQuote } from '../../src/client/index.ts'
-import { decodeInvoice, type Invoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import type { After } from './folder.ts'
+import { anInvoice } from './invoice.ts'
 import { answerWith, passOn, serve } from './serving.ts'
 
 type Offer = { quote: PaymentQuote; challenge: string }
@@ -57,23 +57,6 @@ export const LIES: Record<string, Lie> = {
 async function offerOf(answer: Response): Promise<Offer> {
   const challenge = answer.headers.get('www-authenticate') ?? ''
   return { quote: (await answer.json()) as PaymentQuote, challenge }
-}
-
-export function anInvoice(
-  fields: Pick<Invoice, 'paymentHash' | 'amountMsat'> &
-    Partial<Pick<Invoice, 'network' | 'timestamp'>>,
-): string {
-  return encodeInvoice(
-    {
-      network: 'regtest',
-      timestamp: Math.floor(Date.now() / 1000),
-      expirySeconds: 900,
-      paymentSecret: randomBytes(32),
-      description: 'a test',
-      ...fields,
-    },
-    randomBytes(32),
-  )
 }
 
 /** A service that tells one lie at a time, in each of its 402. Everything else it passes on to an honest one. */

@@ -11,22 +11,13 @@ import { lndWallet } from '../../../src/client/wallets/lnd.ts'
 import { nwcWallet } from '../../../src/client/wallets/nwc.ts'
 import { phoenixdWallet } from '../../../src/client/wallets/phoenixd.ts'
 import { simulatorWallet } from '../../../src/client/wallets/simulator.ts'
-import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
+import { anInvoice } from '../../support/invoice.ts'
 import { isWalletError } from '../wallets.ts'
 
 const PREIMAGE = '0b'.repeat(32)
-const BOLT11 = encodeInvoice(
-  {
-    network: 'regtest',
-    amountMsat: 21_000,
-    expirySeconds: 900,
-    timestamp: Math.floor(Date.now() / 1000),
-    paymentHash: createHash('sha256').update(Buffer.from(PREIMAGE, 'hex')).digest('hex'),
-    paymentSecret: new Uint8Array(32),
-    description: 'an inbox',
-  },
-  new Uint8Array(32).fill(1),
-)
+const BOLT11 = anInvoice({
+  paymentHash: createHash('sha256').update(Buffer.from(PREIMAGE, 'hex')).digest('hex'),
+})
 const url = 'https://127.0.0.1:1'
 
 type Said = WalletAnswer['state'] | 'nothing'

@@ -9,25 +9,15 @@ import {
   unpaidStatus,
 } from '../../../src/lightning/node/check-invoice.ts'
 import { readableInvoice } from '../../../src/protocol/bolt11.ts'
-import { encodeInvoice, type InvoiceFields } from '../../../src/protocol/bolt11-sign.ts'
+import type { InvoiceFields } from '../../../src/protocol/bolt11-sign.ts'
+import { anInvoice as signed } from '../../support/invoice.ts'
 
 const NOW = 1_767_225_600_000
 const HASH = 'ab'.repeat(32)
 const ASK: InvoiceRequest = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
 
-function anInvoice(changes: Partial<InvoiceFields> = {}): string {
-  const fields = {
-    network: 'regtest',
-    amountMsat: ASK.amountMsat,
-    timestamp: NOW / 1000,
-    expirySeconds: ASK.expirySeconds,
-    paymentHash: HASH,
-    paymentSecret: new Uint8Array(32).fill(9),
-    description: ASK.memo,
-    ...changes,
-  } as InvoiceFields
-  return encodeInvoice(fields, new Uint8Array(32).fill(1))
-}
+const anInvoice = (changes: Partial<InvoiceFields> = {}): string =>
+  signed({ timestamp: NOW / 1000, ...changes })
 
 const check = (bolt11: string, now = NOW) =>
   checkInvoice({ bolt11, paymentHash: HASH }, { request: ASK, network: 'regtest', now })

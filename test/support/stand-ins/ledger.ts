@@ -5,7 +5,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
-import { encodeInvoice, publicKeyOf } from '../../../src/protocol/bolt11-sign.ts'
+import { type InvoiceFields, publicKeyOf } from '../../../src/protocol/bolt11-sign.ts'
+import { anInvoice } from '../invoice.ts'
 
 export type LedgerInvoice = {
   bolt11: string
@@ -45,23 +46,18 @@ export function createLedger(clock: Clock) {
   return {
     /** The invoices in the order of their settlements. */
     settled,
-    make(ask: { amountMsat: number; memo: string; expirySeconds: number }): LedgerInvoice {
+    /** Makes an invoice. `changes` are of its text alone. */
+    make(
+      ask: { amountMsat: number; memo: string; expirySeconds: number },
+      changes: Partial<Record<keyof InvoiceFields, unknown>> = {},
+    ): LedgerInvoice {
       const { amountMsat, memo, expirySeconds } = ask
       const preimage = randomBytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')
       const timestamp = Math.floor(clock.now() / 1000)
-      const bolt11 = encodeInvoice(
-        {
-          network: 'regtest',
-          amountMsat,
-          timestamp,
-          expirySeconds,
-          paymentHash,
-          paymentSecret: randomBytes(32),
-          description: memo,
-        },
-        KEY,
-      )
+      const described = 'descriptionHash' in changes ? {} : { description: memo }
+      const fields = { amountMsat, timestamp, expirySeconds, paymentHash, ...described }
+      const bolt11 = anInvoice({ ...fields, ...changes }, KEY)
       const invoice = {
         bolt11,
         paymentHash,
