@@ -99,7 +99,14 @@ export function createSharedLimits({
     }
   }
 
-  return { openBucket, close: () => clearTimeout(timer) }
+  return {
+    openBucket,
+    /** Shares nothing more: the store closes next. */
+    close(): void {
+      clearTimeout(timer)
+      pending.clear()
+    },
+  }
 }
 
 type Shared = { key: string; points: number; expire: number }

@@ -36,3 +36,33 @@ test('an instance that counts alone says so once, counts on, and says when it sh
   await until('it has shared again', () => asked >= 4)
   assert.deepEqual(said, ['gone', 'back'])
 })
+
+for (const [when, isSharing] of [
+  ['before it shares', false],
+  ['while it shares', true],
+] as const) {
+  test(`an instance that stops ${when} asks the store no more`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let asked = 0
+    const limits = createSharedLimits({
+      db: {
+        async write() {
+          asked++
+          return { rows: [] } as never
+        },
+      },
+      clock: systemClock,
+      secret: new Uint8Array(32),
+      onAway: (reason) => assert.fail(reason),
+      onBack: () => assert.fail('it was never away'),
+    })
+    const take = limits.openBucket({ name: 'poll', perMinute: 1, burst: 4 })
+    take('order')
+    if (isSharing) t.mock.timers.tick(100)
+    take('another order')
+    limits.close()
+    await new Promise(setImmediate)
+    t.mock.timers.tick(100)
+    assert.equal(asked, isSharing ? 1 : 0)
+  })
+}
