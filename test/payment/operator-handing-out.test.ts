@@ -33,8 +33,9 @@ const handOut = (shop: Shop, orderId: string, secrets = secretsOf(SECRET)) =>
   handOutOrder(deps(shop, products, secrets), byId(orderId))
 
 const deliveredAt = (at: number) =>
-  new RegExp(`was delivered at ${rfc3339(at)}, and is never delivered twice`)
-const endedAt = (at: number) => new RegExp(`ended at ${rfc3339(at)} and was never collected`)
+  new RegExp(`was delivered at ${rfc3339(at)}, and is never delivered twice.+ --settled`)
+const endedAt = (at: number) =>
+  new RegExp(`ended at ${rfc3339(at)} and was never collected.+ --settled`)
 
 const poll = (shop: Shop, orderId: string) =>
   shop.orders.poll(orderId, { key: null, isPrefetch: false })
@@ -106,6 +107,10 @@ const collect = async ({ shop, orderId }: Settled) =>
 const OVER: Record<string, [(on: Settled) => unknown, (now: number) => RegExp]> = {
   'was delivered': [collect, deliveredAt],
   'was delivered and used': [(on) => collect(on).then(() => use(on)), deliveredAt],
+  'was delivered, and has ended since': [
+    (on) => collect(on).then(() => on.shop.clock.advance(LIFE)),
+    deliveredAt,
+  ],
   'was sealed without a delivery': [use, deliveredAt],
   'has lost its seed': [({ shop }) => set(shop, 'seed = null'), () => /is never delivered twice/],
   'does not say when it ends': [({ shop }) => set(shop, 'expires_at = null'), () => /not settled/],

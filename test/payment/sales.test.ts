@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Statement } from '../../src/db/db.ts'
-import { type Entry, entriesBetween, purgeSales } from '../../src/payment/sales.ts'
+import { type Entry, entriesBetween, purgeSales, recordRefund } from '../../src/payment/sales.ts'
 import { aShop, DAY, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
@@ -46,11 +46,15 @@ suite('sales', () => {
       all.map(({ payment_hash }) => payment_hash),
       range(2_500).map(hash),
     )
+    // A refund has its own time.
+    const refund = { paymentHash: hash(0), refundedAt: 1_003, amountSats: 100, reason: '' }
+    await shop.db.write(unit(recordRefund(refund)))
     assert.equal((await sales(shop, { from: 1_001, to: 1_003 })).length, 1_400)
+    assert.equal((await sales(shop, { from: 1_003, to: 9_000 })).length, 401)
     assert.deepEqual(await sales(shop, { from: 1_004, to: 9_000 }), [])
     const lengths = async (between: typeof ALWAYS) =>
       (await Array.fromAsync(entriesBetween(shop.db, between))).map(({ length }) => length)
-    assert.deepEqual(await lengths(ALWAYS), [1_000, 1_000, 500])
+    assert.deepEqual(await lengths(ALWAYS), [1_000, 1_000, 501])
     assert.deepEqual(await lengths({ from: 1_004, to: 9_000 }), [], 'no empty page')
   })
 

@@ -48,6 +48,21 @@ suite('the stream of the node', () => {
     assert.deepEqual(opened, [0, 0.5, 1.5, 3.5, 7.5, 8, 9, 11])
   })
 
+  test('a stop waits until the stream has ended', async (t) => {
+    const shop = await aShop(t)
+    const stream = Promise.withResolvers<void>()
+    shop.node.replaced.watch = () => stream.promise
+    const ends: string[] = []
+    const stopped = watching(shop)
+      .stop()
+      .then(() => ends.push('the stop'))
+    for (let i = 0; i < 20; i++) await shop.db.write(unit())
+    ends.push('the stream')
+    stream.resolve()
+    await stopped
+    assert.deepEqual(ends, ['the stream', 'the stop'])
+  })
+
   test('a hint that the store cannot follow is told to the log, and the next one is followed', async (t) => {
     const { noSweep } = ownedTimers(t)
     const shop = await aShop(t)
