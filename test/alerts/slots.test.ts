@@ -56,7 +56,12 @@ test('a host gets four calls at once, and each of 20 has its turn, whichever fai
 })
 
 test('32 calls wait for a host, and whoever comes after them is told at once', async () => {
-  const calls = manyCalls(newSlots(), 4 + 32 + 3)
+  const slots = newSlots()
+  const before = manyCalls(slots, 8)
+  await before.endAll()
+  // Who has had a turn waits no more, whatever ends later.
+  before.stop.abort(new Error('its time is over'))
+  const calls = manyCalls(slots, 4 + 32 + 3)
   await turn()
   assert.equal(calls.running(), 4)
   await calls.endAll()

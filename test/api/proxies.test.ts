@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { books, openOrder, purchase, send } from '../support/buying.ts'
+import { limited } from '../support/limits.ts'
 import { message } from '../support/mcp.ts'
 import { look } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -62,13 +63,15 @@ test('strangers buy behind a trusted proxy, and no warning is logged', async (t)
 })
 
 test('no native quote is opened for what a trusted proxy forwards without a name, and one line says so', async (t) => {
-  const server = await startServer(t, { ...STRANGERS, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const once = { perMinute: 1, burst: 1 }
+  const trusting = { ...STRANGERS, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
+  const server = await limited(t, { quote: once }, trusting)
   const forwarded = { headers: { forwarded: 'for=203.0.113.1' } }
   await fetch(`${server.url}/health`, forwarded)
   assert.deepEqual(linesOf(server), [])
   for (const _ of [1, 2]) assertError(await purchase(server, forwarded), '503 checkout unavailable')
   assert.equal(linesOf(server).length, 1)
-  // A client whom the proxy names is known, and so is a program on the proxy's own machine.
+  // A client whom the proxy names is known, and so is a program on the proxy's own machine, from which nothing is taken.
   for (const ask of [{ from: '203.0.113.1' }, {}]) {
     assert.equal((await purchase(server, ask)).status, 402)
   }

@@ -123,8 +123,8 @@ test('a large answer arrives byte for byte as a small one does, and says its len
 })
 
 test('of one network so many connections without a request are open, and the oldest of them makes room', async (t) => {
-  const { open, connections, made } = await aServer(t, { maxIdle: { perNetwork: 3, inAll: 100 } })
-  // One that leaves before its answer has no place among them.
+  const { open, connections, made } = await aServer(t, { maxIdle: { perNetwork: 3, inAll: 3 } })
+  // One that leaves before its answer has no place among them, nor in all.
   const leaver = open()
   leaver.write('GET /later HTTP/1.1\r\nHost: x\r\n\r\n')
   await until('it waits', () => made.length === 1)
