@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
 import type { AnyCapability } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
+import { openInPlaceOf } from '../keys/opener.tsx'
 import { sats, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { lifetimeMs, offersOf, type Terms, THINGS, whyClosed } from '../lib/terms.ts'
@@ -18,8 +19,6 @@ export type Extending = {
   /** As the service said last. */
   status: { planId: PlanId; expiresAt: string }
   onExtended: () => unknown
-  /** It had ended before the payment, and this was sold in its place. */
-  onReplaced: (capability: AnyCapability) => void
 }
 
 export function showExtension(extending: Extending): void {
@@ -27,13 +26,7 @@ export function showExtension(extending: Extending): void {
   openDialog(`Extend the ${noun}`, (close) => <Extend {...extending} close={close} />)
 }
 
-function Extend({
-  capability,
-  status,
-  onExtended,
-  onReplaced,
-  close,
-}: Extending & { close: () => void }) {
+function Extend({ capability, status, onExtended, close }: Extending & { close: () => void }) {
   const { publicId, product } = capability
   const purchase = useSignal<Begun | null>(null)
 
@@ -48,7 +41,7 @@ function Extend({
     const done = extensionOf(bought)
     if ('replacement' in done) {
       toast('It had ended before the payment. You have a new one in its place.')
-      onReplaced(done.replacement)
+      openInPlaceOf(publicId, { capability: done.replacement, planId: status.planId })
       return
     }
     noteEnd(publicId, done.expiresAt)

@@ -1,12 +1,13 @@
 /** The page of an inbox: its address and limits, and its requests as they arrive. */
 import './inbox.css'
 import { useEffect } from 'preact/hooks'
-import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
-import { extend, type Owned, OwnerMenu } from '../keys/owner.tsx'
+import { showExtension } from '../buying/extend.tsx'
+import { KeyBar, mountOpener } from '../keys/opener.tsx'
+import { type Owned, OwnerMenu } from '../keys/owner.tsx'
 import { plural } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { attempt, mount, openDialog } from '../ui/overlay.tsx'
+import { attempt, openDialog } from '../ui/overlay.tsx'
 import { Failure, LiveState } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
 import { EventView } from './event.tsx'
@@ -16,15 +17,13 @@ import { EventList } from './list.tsx'
 import { type Inbox, loadInbox } from './model.ts'
 import { ended, sendTest, Usage, Vacant } from './state.tsx'
 
-function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
+function InboxView({ inbox }: { inbox: Inbox }) {
   const { capability, client, connection, ingestUrl } = inbox
   const { status } = inbox.counters.value
-  const { closedBy } = opened
-  useEffect(() => inbox.start(closedBy), [inbox])
+  useEffect(inbox.start, [inbox])
 
   const received = plural(status.acceptedRequestCount, 'request')
   const owned: Owned = {
-    opened,
     capability,
     client,
     status,
@@ -41,7 +40,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   const isReading = inbox.chosen.value !== null && !isVacant
   return (
     <div class={`inbox-open ${isReading ? 'reading' : ''}`}>
-      <KeyBar opened={opened}>
+      <KeyBar>
         {end === null && <LiveState connection={connection} />}
         {(status.status === 'exhausted' || status.status === 'expired') && (
           <Button weight="primary" href="/buy#catch">
@@ -68,7 +67,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
             {end}
           </p>
         )}
-        <Usage {...inbox.counters.value} onExtend={() => extend(owned)} />
+        <Usage {...inbox.counters.value} onExtend={() => showExtension(owned)} />
       </div>
       {connection.error.value !== null && (
         <Failure error={connection.error.value} onAgain={inbox.follow} />
@@ -124,8 +123,9 @@ function Requests({ inbox }: { inbox: Inbox }) {
   )
 }
 
-mount(
-  <Opener product="catch" title="Inboxes" load={loadInbox}>
-    {(_, inbox, opened) => <InboxView inbox={inbox} opened={opened} />}
-  </Opener>,
-)
+mountOpener({
+  product: 'catch',
+  title: 'Inboxes',
+  load: loadInbox,
+  children: (inbox) => <InboxView inbox={inbox} />,
+})

@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals'
 import { createCatchClient } from '../../client/catch.ts'
 import type { EventFilter } from '../../client/event-filter.ts'
 import type { CatchCapability, CatchEvent, CatchRefusals, CatchStatus } from '../../client/index.ts'
+import { closedBy } from '../keys/opener.tsx'
 import { createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { noteEnd } from '../lib/keys.ts'
@@ -55,7 +56,6 @@ export async function loadInbox(capability: CatchCapability) {
   const { title } = document
   /** The title of the tab counts what comes while the person looks elsewhere. */
   let unseen = 0
-  let onFailure: (error: unknown) => unknown = () => undefined
   let scrolledTo = 0
   let willCount = false
 
@@ -71,7 +71,7 @@ export async function loadInbox(capability: CatchCapability) {
     try {
       counters.value = await count()
     } catch (error) {
-      if (!stop.signal.aborted) onFailure(error)
+      if (!stop.signal.aborted) closedBy(error)
     }
   }
 
@@ -187,9 +187,8 @@ export async function loadInbox(capability: CatchCapability) {
   }
 
   /** Follows the inbox and the keyboard until what it returns is called. */
-  function start(closedBy: (error: unknown) => boolean): () => void {
+  function start(): () => void {
     const { signal } = stop
-    onFailure = closedBy
     const narrowed = (): void => {
       isNarrow.value = narrow.matches
     }

@@ -10,7 +10,7 @@ import { count, reasonOf, when } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
-import { attempt, confirmed, openDialog, toast } from '../ui/overlay.tsx'
+import { attempt, onConsent, openDialog, toast } from '../ui/overlay.tsx'
 import { Fold, Notice } from '../ui/show.tsx'
 
 type Destination = AlertSettings['destinations'][number]
@@ -82,13 +82,9 @@ export function Alerts({
     toast('Saved.')
   }
 
-  async function remove({ id, host }: Shown): Promise<void> {
-    const isWanted = await confirmed('Remove this alert?', {
-      body: `${plainly(host)} gets no more alerts, and its secret is forgotten.`,
-      action: 'Remove it',
-    })
-    if (!isWanted) return
-    await attempt(async () => {
+  function askToRemove({ id, host }: Shown): Promise<void> {
+    const body = `${plainly(host)} gets no more alerts, and its secret is forgotten.`
+    return onConsent('Remove this alert?', { body, action: 'Remove it' }, async () => {
       const kept = destinations.filter((each) => each.id !== id)
       if (kept.length === 0) await alerts.deleteAlerts()
       else await alerts.setAlerts(same(kept))
@@ -116,7 +112,7 @@ export function Alerts({
       ) : (
         <ul class="things">
           {destinations.map((each) => (
-            <DestinationLine key={each.id} shown={each} onRemove={() => remove(each)} />
+            <DestinationLine key={each.id} shown={each} onRemove={() => askToRemove(each)} />
           ))}
         </ul>
       )}

@@ -1,5 +1,5 @@
 /** Opens a key: from the purchase, this browser, a file or pasted text; and the line above what it opened. */
-import { useSignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { type AnyCapability, parseCapability } from '../../client/capability-file.ts'
 import { MayflyError } from '../../client/errors.ts'
@@ -26,59 +26,81 @@ import { BLOCKED } from '../lib/storage.ts'
 import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
-import { confirmed, openDialog, toast } from '../ui/overlay.tsx'
+import { mount, onConsent, openDialog, toast } from '../ui/overlay.tsx'
 import { Head, Loaded, Notice, useGuard } from '../ui/show.tsx'
 import { hasEnded, Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
 type Shown = OpenHere & { capability: { code?: string } }
 
-export type Opened = {
-  here: OpenHere
-  /** Closes what is open in this tab. */
-  onClose: () => void
-  /** Closes it and says why, if the service has nothing for its key any more. Returns whether that is so. */
-  closedBy: (error: unknown) => boolean
-  /** The key is saved elsewhere now. */
-  onSaved: () => void
-  /** A token of the key was replaced: it is saved where it was saved here, and opened anew. */
-  onReplaced: (capability: AnyCapability) => void
+/** The key that this page has open, and why it has none any more. A page opens the keys of one product. */
+const open = signal<OpenHere | null>(null)
+const problem = signal<string | null>(null)
+
+/** The page of a receipt reads no secret, so it does not store the code that a file has besides. */
+function show({ capability: { code: _, ...capability }, ...here }: Shown): void {
+  const shown = { ...here, capability } as OpenHere
+  openHere(shown)
+  problem.value = null
+  open.value = shown
 }
 
-export type OpenerProps<Product, Known> = {
+/** Closes what is open in this tab. */
+export function close(why: string | null = null): void {
+  if (open.value) closeHere(open.value.capability.product)
+  problem.value = why
+  open.value = null
+}
+
+/** Closes it and says why, if the service has nothing for its key any more. Returns whether that is so. */
+export function closedBy(error: unknown): boolean {
+  if (!open.value || !isGone(error)) return false
+  const { capability } = open.value
+  noteFailure(capability.publicId, error)
+  close(whyGone(capability, error))
+  return true
+}
+
+/** The key is saved elsewhere now. */
+function saved(): void {
+  if (open.value) show({ ...open.value, isSaved: true })
+}
+
+/**
+ * Opens what has taken the place of a key: it, with another token, or its replacement. It is saved where the one before
+ * was, which may be closed by now: a purchase goes on when its dialog is closed.
+ */
+export function openInPlaceOf(publicId: string, held: Held): void {
+  const isSaved = keptOf(publicId) !== undefined && keep(held)
+  show({ ...held, isSaved })
+}
+
+type OpenerProps<Product, Known> = {
   product: Product
   /** The page's heading while nothing is open. */
   title: string
   /** What must be known before anything is shown. */
   load: (capability: Of<Product>) => Promise<Known>
-  children: (capability: Of<Product>, loaded: Known, opened: Opened) => ComponentChildren
+  children: (loaded: Known) => ComponentChildren
 }
 
-export function Opener<Product extends AnyCapability['product'], Known>({
+/** The page of a product: what is open in this tab, or the ways to open something. */
+export function mountOpener<Product extends AnyCapability['product'], Known>(
+  props: OpenerProps<Product, Known>,
+): void {
+  open.value = whatIsOpen(props.product)
+  mount(<Opener {...props} />)
+}
+
+function Opener<Product extends AnyCapability['product'], Known>({
   product,
   title,
   load,
   children,
 }: OpenerProps<Product, Known>) {
   const { opens, get, about } = THINGS[product]
-  const open = useSignal(whatIsOpen(product))
-  const problem = useSignal<string | null>(null)
   // Closing the tab would lose a key that is not saved elsewhere.
   useGuard(() => open.value?.isSaved === false)
-
-  /** The page of a receipt reads no secret, so it does not store the code that a file has besides. */
-  function show({ capability: { code: _, ...capability }, ...here }: Shown): void {
-    const shown = { ...here, capability } as OpenHere<Product>
-    openHere(shown)
-    problem.value = null
-    open.value = shown
-  }
-
-  function close(why: string | null = null): void {
-    closeHere(product)
-    problem.value = why
-    open.value = null
-  }
 
   /** Opens the text of a key, or says what is wrong with it. */
   function openText(text: string): string | null {
@@ -98,26 +120,10 @@ export function Opener<Product extends AnyCapability['product'], Known>({
 
   const here = open.value
   if (here) {
-    const opened: Opened = {
-      here,
-      onClose: () => close(),
-      closedBy(error) {
-        if (!isGone(error)) return false
-        noteFailure(here.capability.publicId, error)
-        close(whyGone(here.capability, error))
-        return true
-      },
-      onSaved: () => show({ ...here, isSaved: true }),
-      onReplaced: (capability) => {
-        const isKept = keptOf(here.capability.publicId) !== undefined
-        const isSaved = isKept && keep({ ...here, capability })
-        show({ ...here, capability, isSaved })
-      },
-    }
     /** If the service is away, the key stays open. */
     const loadIt = (): Promise<Known> =>
-      load(here.capability).catch((error: unknown) => {
-        opened.closedBy(error)
+      load(here.capability as Of<Product>).catch((error: unknown) => {
+        closedBy(error)
         throw error
       })
     return (
@@ -125,10 +131,10 @@ export function Opener<Product extends AnyCapability['product'], Known>({
         key={keyText(here)}
         load={loadIt}
         waiting={<div class="skeleton opening" role="status" aria-label="Loading" />}
-        above={<KeyBar opened={opened} />}
+        above={<KeyBar />}
         weight="primary"
       >
-        {(loaded) => children(here.capability, loaded, opened)}
+        {children}
       </Loaded>
     )
   }
@@ -169,44 +175,46 @@ export function Opener<Product extends AnyCapability['product'], Known>({
 
 /** The name of what is open and where its key is, with the ways to save and to close it. */
 export function KeyBar({
-  opened: { here, onClose, onSaved },
   name,
-  onRename = rename,
+  onRename,
   children,
 }: {
-  opened: Opened
   /** Its name if it has one besides that of the kept key. */
   name?: string
-  onRename?: (publicId: string, name: string) => void | Promise<void>
+  onRename?: (name: string) => Promise<void>
   children?: ComponentChildren
 }) {
+  const here = open.value
+  if (!here) return null
   const { capability, planId, isSaved } = here
   const { publicId, product } = capability
   const { an, noun, title } = THINGS[product]
   const held: Held = { capability, planId }
   const mine = kept.value.find((each) => each.capability.publicId === publicId)
   const shown = plainly(name || mine?.name || title)
+  const isLost = !isSaved && mine === undefined
 
   function keepIt(): void {
-    if (keep(held)) onSaved()
+    if (keep(held)) saved()
     else toast(BLOCKED)
   }
 
   function downloadIt(): void {
     downloadKey(held)
-    onSaved()
+    saved()
   }
 
   const askName = (): void =>
-    openDialog(`Rename the ${noun}`, (close) => (
+    openDialog(`Rename the ${noun}`, (closeDialog) => (
       <Form
         label="Rename"
         action="Save the name"
-        onSubmit={(field) => {
-          close()
-          return onRename(publicId, field('name'))
+        onSubmit={async (field) => {
+          await onRename?.(field('name'))
+          rename(publicId, field('name'))
+          closeDialog()
         }}
-        onCancel={close}
+        onCancel={closeDialog}
       >
         <Input
           label="Name"
@@ -218,24 +226,18 @@ export function KeyBar({
       </Form>
     ))
 
-  async function forgetIt(): Promise<void> {
-    const isWanted = await confirmed('Remove the key from this browser?', {
-      body: 'Without its key file nobody can open it again.',
-      action: 'Remove it',
+  const askToForget = (): void => {
+    const body = 'Without its key file nobody can open it again.'
+    onConsent('Remove the key from this browser?', { body, action: 'Remove it' }, () => {
+      forget(publicId)
+      close()
     })
-    if (!isWanted) return
-    forget(publicId)
-    onClose()
   }
 
-  async function closeIt(): Promise<void> {
-    const question = {
-      body: 'Its key is only in this tab, and nobody can recover it. Save or download it first.',
-      action: 'Lose it',
-    }
-    const isLost = !isSaved && mine === undefined
-    if (isLost && !(await confirmed(`Close ${an} that is not saved?`, question))) return
-    onClose()
+  const askToClose = (): void => {
+    const body =
+      'Its key is only in this tab, and nobody can recover it. Save or download it first.'
+    onConsent(`Close ${an} that is not saved?`, { body, action: 'Lose it' }, () => close())
   }
 
   return (
@@ -257,7 +259,7 @@ export function KeyBar({
               Download the key
             </Button>
             {mine ? (
-              <Button danger icon="trash" onClick={forgetIt}>
+              <Button danger icon="trash" onClick={askToForget}>
                 Remove from this browser
               </Button>
             ) : (
@@ -265,13 +267,13 @@ export function KeyBar({
                 Save in this browser
               </Button>
             )}
-            <Button icon="x" onClick={closeIt}>
+            <Button icon="x" onClick={isLost ? askToClose : () => close()}>
               Close
             </Button>
           </Menu>
         </div>
       </div>
-      {!isSaved && !mine && (
+      {isLost && (
         <Notice
           kind="warn"
           action={

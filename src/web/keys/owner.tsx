@@ -1,48 +1,40 @@
 /** What an owner does with an open inbox or monitor, whatever it is: extend it and destroy it. */
 import type { ComponentChildren } from 'preact'
-import type { AnyCapability } from '../../client/index.ts'
 import { type Extending, showExtension } from '../buying/extend.tsx'
 import { forget } from '../lib/keys.ts'
 import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
-import { attempt, confirmed, toast } from '../ui/overlay.tsx'
-import type { Opened } from './opener.tsx'
+import { onConsent, toast } from '../ui/overlay.tsx'
+import { close } from './opener.tsx'
 
-export type Owned = Pick<Extending, 'status' | 'onExtended'> & {
-  opened: Opened
+export type Owned = Extending & {
   /** The service extends nothing else. */
   isActive: boolean
-  capability: Extract<AnyCapability, { ownerToken: string }>
   client: { destroy(): Promise<void> }
   /** What is lost with it, as a sentence. */
   loss: string
 }
 
-export const extend = ({ opened: { onReplaced }, capability, status, onExtended }: Owned): void =>
-  showExtension({ capability, status, onExtended, onReplaced })
-
 export function OwnerMenu({ owned, children }: { owned: Owned; children?: ComponentChildren }) {
-  const { opened, isActive, capability, client, loss } = owned
+  const { isActive, capability, client, loss } = owned
   const { noun } = THINGS[capability.product]
-  async function destroy(): Promise<void> {
-    const question = { body: `${loss} No refund.`, action: 'Destroy it' }
-    if (!(await confirmed(`Destroy this ${noun}?`, question))) return
-    await attempt(async () => {
+  const question = { body: `${loss} No refund.`, action: 'Destroy it' }
+  const askToDestroy = (): Promise<void> =>
+    onConsent(`Destroy this ${noun}?`, question, async () => {
       await client.destroy()
       forget(capability.publicId)
       toast(`The ${noun} was destroyed.`)
-      opened.onClose()
+      close()
     })
-  }
   return (
     <Menu label="More">
       {children}
       {isActive && (
-        <Button icon="plus" onClick={() => extend(owned)}>
+        <Button icon="plus" onClick={() => showExtension(owned)}>
           Extend the {noun}
         </Button>
       )}
-      <Button danger icon="trash" onClick={destroy}>
+      <Button danger icon="trash" onClick={askToDestroy}>
         Destroy the {noun}
       </Button>
     </Menu>

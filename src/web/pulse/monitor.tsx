@@ -5,16 +5,16 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import { createPulseClient } from '../../client/pulse.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
-import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
+import { closedBy, KeyBar, mountOpener, openInPlaceOf } from '../keys/opener.tsx'
 import { type Owned, OwnerMenu } from '../keys/owner.tsx'
 import { STATES } from '../keys/things.tsx'
 import { createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, duration, endOf, when } from '../lib/format.ts'
-import { keptOf, noteEnd, rename } from '../lib/keys.ts'
+import { keptOf, noteEnd } from '../lib/keys.ts'
 import { service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
-import { announce, attempt, confirmed, mount, toast } from '../ui/overlay.tsx'
+import { announce, attempt, onConsent, toast } from '../ui/overlay.tsx'
 import { Failure, LiveState, Meter, State, showTitle, Ticking } from '../ui/show.tsx'
 import { History, loadPast } from './bars.tsx'
 import { Settings, Setup, Sharing, Switch } from './settings.tsx'
@@ -30,19 +30,11 @@ async function load(capability: PulseCapability) {
   const status = await monitor.status()
   noteEnd(capability.publicId, status.expiresAt)
   const [past, alerts] = await Promise.all([loadPast(monitor), loadAlerts(monitor)])
-  return { connection, monitor, status, past, alerts }
+  return { capability, connection, monitor, status, past, alerts }
 }
 
-function Monitor({
-  capability,
-  loaded,
-  opened,
-}: {
-  capability: PulseCapability
-  loaded: Loaded
-  opened: Opened
-}) {
-  const { monitor, connection } = loaded
+function Monitor({ loaded }: { loaded: Loaded }) {
+  const { capability, monitor, connection } = loaded
   const { publicId } = capability
   const status = useSignal(loaded.status)
   const past = useSignal(loaded.past)
@@ -71,12 +63,9 @@ function Monitor({
   }
 
   /** One name on all pages: the monitor's own, which the key takes too. */
-  async function renameIt(_: string, next: string): Promise<void> {
-    await attempt(async () => {
-      await save({ name: next.trim() })
-      rename(publicId, next)
-      isEdited.value++
-    })
+  async function renameIt(next: string): Promise<void> {
+    await save({ name: next.trim() })
+    isEdited.value++
   }
 
   function ping(): Promise<void> {
@@ -88,22 +77,18 @@ function Monitor({
     })
   }
 
-  async function rotate(): Promise<void> {
-    const isWanted = await confirmed('Replace the ping token?', {
-      body: 'Your jobs’ current token stops working immediately.',
-      action: 'Replace it',
-    })
-    if (!isWanted) return
-    await attempt(async () => {
+  function askToRotate(): Promise<void> {
+    const body = 'Your jobs’ current token stops working immediately.'
+    return onConsent('Replace the ping token?', { body, action: 'Replace it' }, async () => {
       const { token: pingToken } = await monitor.rotateToken('ping')
       toast('The ping token is replaced. Give the new one to your jobs.')
-      opened.onReplaced({ ...capability, pingToken })
+      const { planId } = status.value
+      openInPlaceOf(publicId, { capability: { ...capability, pingToken }, planId })
     })
   }
 
   const isOver = state === 'exhausted' || state === 'expired'
   const owned: Owned = {
-    opened,
     isActive: !isOver,
     capability,
     client: monitor,
@@ -123,7 +108,7 @@ function Monitor({
       },
       stop.signal,
     )
-    await monitor.status().then(show, (error) => stop.signal.aborted || opened.closedBy(error))
+    await monitor.status().then(show, (error) => stop.signal.aborted || closedBy(error))
   }
 
   useEffect(() => {
@@ -138,7 +123,7 @@ function Monitor({
 
   return (
     <div class="stack" data-stale={connection.state.value === 'lost' ? '' : undefined}>
-      <KeyBar opened={opened} name={name} onRename={renameIt}>
+      <KeyBar name={name} onRename={renameIt}>
         {!isOver && <LiveState connection={connection} />}
         <OwnerMenu owned={owned} />
       </KeyBar>
@@ -155,7 +140,7 @@ function Monitor({
         />
       </div>
       <History past={past.value} status={status.value} monitor={monitor} />
-      {!isOver && <Setup capability={capability} status={status.value} onRotate={rotate} />}
+      {!isOver && <Setup capability={capability} status={status.value} onRotate={askToRotate} />}
       {state !== 'expired' && (
         <div class="halves">
           <Settings key={isEdited.value} status={status.value} monitor={monitor} onStatus={show} />
@@ -269,10 +254,9 @@ function lastRunWords({
   return `${result === 'ok' ? 'Succeeded' : 'Failed'}${code}${took}`
 }
 
-mount(
-  <Opener product="pulse" title="Monitors" load={load}>
-    {(capability, loaded, opened) => (
-      <Monitor capability={capability} loaded={loaded} opened={opened} />
-    )}
-  </Opener>,
-)
+mountOpener({
+  product: 'pulse',
+  title: 'Monitors',
+  load,
+  children: (loaded) => <Monitor loaded={loaded} />,
+})

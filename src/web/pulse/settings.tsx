@@ -8,7 +8,7 @@ import { reasonOf, ZONE } from '../lib/format.ts'
 import { Button, Choice, Tabs } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
-import { attempt, confirmed, toast } from '../ui/overlay.tsx'
+import { attempt, onConsent, toast } from '../ui/overlay.tsx'
 import { SETUPS } from './snippets.ts'
 
 /** The fields by their names in the API. */
@@ -250,13 +250,9 @@ export function Switch({
   monitor: Pick<PulseClient, 'makeSwitch' | 'retireSwitch'>
 }) {
   const switchId = useSignal<string | null>(null)
-  async function retire(): Promise<void> {
-    const isWanted = await confirmed('Retire the switch?', {
-      body: 'No more secrets can be bound to it. Bound secrets stay bound.',
-      action: 'Retire it',
-    })
-    if (!isWanted) return
-    await attempt(async () => {
+  function askToRetire(): Promise<void> {
+    const body = 'No more secrets can be bound to it. Bound secrets stay bound.'
+    return onConsent('Retire the switch?', { body, action: 'Retire it' }, async () => {
       await retireSwitch()
       switchId.value = null
       toast('The switch is retired.')
@@ -287,7 +283,7 @@ export function Switch({
             armed.
           </p>
           <div class="row">
-            <Button danger onClick={retire}>
+            <Button danger onClick={askToRetire}>
               Retire it
             </Button>
           </div>

@@ -59,7 +59,7 @@ export function openDialog(
   dialogs.value = [...dialogs.value, { id: opened, title, body, onClosed }]
 }
 
-/** Asks before what cannot be undone. Resolves to whether the person agrees. */
+/** Asks, and resolves to whether the person agrees. */
 export function confirmed(
   title: string,
   { body, action, keep = 'Cancel' }: { body: string; action: string; keep?: string },
@@ -85,6 +85,15 @@ export function confirmed(
     () => resolve(false),
   )
   return promise
+}
+
+/** Asks before what cannot be undone. If the person agrees it is done, and the reason is shown if it fails. */
+export async function onConsent(
+  title: string,
+  question: { body: string; action: string },
+  work: () => unknown,
+): Promise<void> {
+  if (await confirmed(title, question)) await attempt(async () => work())
 }
 
 /** @param id of the place in the HTML file, whose content is replaced. */

@@ -5,13 +5,13 @@ import { useEffect } from 'preact/hooks'
 import type { WhisperCapability, WhisperReceipt } from '../../client/index.ts'
 import { createReceiptClient } from '../../client/whisper.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
-import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
+import { closedBy, KeyBar, mountOpener } from '../keys/opener.tsx'
 import { stateOfSecret } from '../keys/things.tsx'
 import { count, endOf, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { now, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
-import { announce, attempt, confirmed, mount } from '../ui/overlay.tsx'
+import { announce, onConsent } from '../ui/overlay.tsx'
 import { Failure, Meter, State, Ticking } from '../ui/show.tsx'
 
 /** How often a page that is looked at asks again. */
@@ -21,13 +21,16 @@ type Loaded = Awaited<ReturnType<typeof load>>
 
 async function load(capability: WhisperCapability) {
   const client = createReceiptClient(service, capability)
-  const receipt = await client.status()
-  noteEnd(capability.publicId, receipt.expiresAt)
-  return { client, receipt, alerts: await loadAlerts(client) }
+  async function ask(): Promise<WhisperReceipt> {
+    const receipt = await client.status()
+    noteEnd(capability.publicId, receipt.expiresAt)
+    return receipt
+  }
+  return { client, ask, receipt: await ask(), alerts: await loadAlerts(client) }
 }
 
-function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
-  const { client } = loaded
+function Receipt({ loaded }: { loaded: Loaded }) {
+  const { client, ask } = loaded
   const receipt = useSignal(loaded.receipt)
   const problem = useSignal<unknown>(null)
   const shown = receipt.value
@@ -37,13 +40,12 @@ function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
   /** Asks again, and says so if it fails; what is shown stays. */
   async function refresh(): Promise<void> {
     try {
-      const next = await client.status()
-      noteEnd(opened.here.capability.publicId, next.expiresAt)
+      const next = await ask()
       problem.value = null
       if (next.readsSpent > receipt.value.readsSpent) announce('It was read')
       receipt.value = next
     } catch (error) {
-      if (!opened.closedBy(error)) problem.value = error
+      if (!closedBy(error)) problem.value = error
     }
   }
 
@@ -55,21 +57,19 @@ function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
   }, [])
 
   /** The receipt stays: it goes on answering for a day. */
-  async function destroy(): Promise<void> {
-    const isWanted = await confirmed('Destroy this secret?', {
-      body: 'Its content is deleted now, and its code stops working. No refund.',
-      action: 'Destroy it',
+  function askToDestroy(): Promise<void> {
+    const body = 'Its content is deleted now, and its code stops working. No refund.'
+    return onConsent('Destroy this secret?', { body, action: 'Destroy it' }, async () => {
+      await client.destroy()
+      await refresh()
     })
-    if (!isWanted) return
-    await attempt(client.destroy)
-    await refresh()
   }
 
   const { reads, readLimit, readsSpent, endedAt, expiresAt, revealAt } = shown
   const isShut = revealAt !== null && Date.parse(revealAt) > now.value
   return (
     <div class="stack narrow">
-      <KeyBar opened={opened} />
+      <KeyBar />
       {problem.value !== null && <Failure error={problem.value} onAgain={refresh} />}
       <section class="card stack" aria-label="Receipt">
         <div class="row between">
@@ -109,7 +109,7 @@ function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
           {hasEnded ? (
             <Button href="/whisper">Write another secret</Button>
           ) : (
-            <Button danger icon="trash" onClick={destroy}>
+            <Button danger icon="trash" onClick={askToDestroy}>
               Destroy the secret
             </Button>
           )}
@@ -144,8 +144,9 @@ function SwitchState({ bound }: { bound: NonNullable<WhisperReceipt['switch']> }
   )
 }
 
-mount(
-  <Opener product="whisper" title="Receipts" load={load}>
-    {(_, loaded, opened) => <Receipt loaded={loaded} opened={opened} />}
-  </Opener>,
-)
+mountOpener({
+  product: 'whisper',
+  title: 'Receipts',
+  load,
+  children: (loaded) => <Receipt loaded={loaded} />,
+})
