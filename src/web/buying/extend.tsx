@@ -1,5 +1,5 @@
 /** The dialog that extends an open inbox or monitor: what it adds, its invoice, and the new end. */
-import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
 import type { AnyCapability } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
@@ -28,15 +28,15 @@ export function showExtension(extending: Extending): void {
 
 function Extend({ capability, status, onExtended, close }: Extending & { close: () => void }) {
   const { publicId, product } = capability
-  const purchase = useSignal<Begun | null>(null)
+  const [begun, setBegun] = useState<Begun | null>(null)
 
   function start(terms: Terms): void {
-    const begun = unfinished.value.find((each) => each.extends === publicId)
-    purchase.value = begun ?? begin({ ...terms, extends: publicId })
+    const before = unfinished.value.find((each) => each.extends === publicId)
+    setBegun(before ?? begin({ ...terms, extends: publicId }))
   }
 
   function extended(bought: unknown): void {
-    if (purchase.value) end(purchase.value)
+    if (begun) end(begun)
     close()
     const done = extensionOf(bought)
     if ('replacement' in done) {
@@ -49,7 +49,6 @@ function Extend({ capability, status, onExtended, close }: Extending & { close: 
     onExtended()
   }
 
-  const begun = purchase.value
   const offers = onSale.value?.checkoutEnabled ? offersOf(onSale.value, product) : []
   const offer = offers.find(({ plan }) => plan.planId === status.planId && plan.available)
   return (
@@ -61,9 +60,7 @@ function Extend({ capability, status, onExtended, close }: Extending & { close: 
           buy={(payments, asked) => payments.buy(extensionOrder(capability, status.planId), asked)}
           asking="Asking for an invoice"
           onBought={extended}
-          onLeave={() => {
-            purchase.value = null
-          }}
+          onLeave={() => setBegun(null)}
           onRenew={() => start(begun)}
         >
           {() => null}

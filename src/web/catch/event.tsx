@@ -1,13 +1,12 @@
 /** Shows one request of an inbox. */
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { eventBody } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { ContentView } from '../content/content-view.tsx'
 import { isGzip } from '../content/media.ts'
 import { PairsTable, Searched } from '../content/table.tsx'
-import { encodingsOf, unpack } from '../content/unpack.ts'
+import { encodingsOf, type Unpacked, unpack } from '../content/unpack.ts'
 import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, time, when } from '../lib/format.ts'
@@ -100,24 +99,22 @@ function Body({ event }: { event: CatchEvent }) {
   if (event.bodyBytes === 0) return <p class="quiet">The request has no body.</p>
   const plain = { bytes: sent, contentType: event.contentType, label: 'Body' }
   if (encoding === null) return <ContentView key={event.id} content={plain} />
-  return <Unpacked key={event.id} content={plain} encoding={encoding} />
+  return <UnpackedBody key={event.id} content={plain} encoding={encoding} />
 }
 
-function Unpacked({
+function UnpackedBody({
   content,
   encoding,
 }: {
   content: Parameters<typeof ContentView>[0]['content']
   encoding: string
 }) {
-  const unpacked = useSignal<Awaited<ReturnType<typeof unpack>> | null>(null)
+  const [unpacked, setUnpacked] = useState<Unpacked | null>(null)
   useEffect(() => {
-    unpack(content.bytes, encodingsOf(encoding)).then((result) => {
-      unpacked.value = result
-    }, reportError)
+    unpack(content.bytes, encodingsOf(encoding)).then(setUnpacked, reportError)
   }, [content.bytes])
-  if (unpacked.value === null) return <p class="quiet">Unpacking…</p>
-  const { bytes, undone, remark } = unpacked.value
+  if (unpacked === null) return <p class="quiet">Unpacking…</p>
+  const { bytes, undone, remark } = unpacked
   const isUnpacked = undone.length > 0
   return (
     <>

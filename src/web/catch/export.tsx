@@ -1,6 +1,5 @@
 /** The dialog that downloads all requests of an inbox. */
-import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { download } from '../lib/download.ts'
 import { bytes, plural, sentence } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
@@ -19,33 +18,30 @@ const FORMATS = Object.keys(TYPES) as ExportFormat[]
 
 export function Export({ inbox, close }: { inbox: Inbox; close: () => void }) {
   const { client, ingestUrl, capability } = inbox
-  const progress = useSignal<ExportProgress | null>(null)
-  const said = useSignal('')
+  const [progress, setProgress] = useState<ExportProgress | null>(null)
+  const [said, say] = useState('')
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
 
   async function start(format: ExportFormat): Promise<void> {
-    progress.value = { requests: 0, bytes: 0, share: 0 }
+    setProgress({ requests: 0, bytes: 0, share: 0 })
     const { signal } = stop.current
     try {
-      const onProgress = (next: ExportProgress): void => {
-        progress.value = next
-      }
-      const file = await exportFile(client, { format, url: ingestUrl, signal, onProgress })
+      const asked = { format, url: ingestUrl, signal, onProgress: setProgress }
+      const file = await exportFile(client, asked)
       const { ending, type } = TYPES[format]
       if (file.requests > 0) download(`${capability.publicId}.${ending}`, file.blob, type)
-      said.value = outcome(file)
+      say(outcome(file))
     } catch (error) {
-      if (!signal.aborted) said.value = sentence(error)
+      if (!signal.aborted) say(sentence(error))
     }
-    progress.value = null
+    setProgress(null)
   }
 
-  const shown = progress.value
   return (
     <>
       <p>Every stored request, oldest first, ignoring filters.</p>
-      {shown === null ? (
+      {progress === null ? (
         FORMATS.map((format) => (
           <div class="row" key={format}>
             <Button icon="download" onClick={() => start(format)}>{`Download as ${format}`}</Button>
@@ -54,11 +50,11 @@ export function Export({ inbox, close }: { inbox: Inbox; close: () => void }) {
         ))
       ) : (
         <>
-          <progress aria-label="Progress" max={1} value={shown.share} />
-          <p class="number">{`${plural(shown.requests, 'request')}, ${bytes(shown.bytes)}`}</p>
+          <progress aria-label="Progress" max={1} value={progress.share} />
+          <p class="number">{`${plural(progress.requests, 'request')}, ${bytes(progress.bytes)}`}</p>
         </>
       )}
-      <p role="status">{said.value}</p>
+      <p role="status">{said}</p>
       <div class="row">
         <Button onClick={close}>Close</Button>
       </div>

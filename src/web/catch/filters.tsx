@@ -1,6 +1,5 @@
 /** How the requests of an inbox are narrowed: a search, more filters, and the way to a time. */
-import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { EventFilter } from '../../client/event-filter.ts'
 import { reasonOf } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
@@ -16,9 +15,9 @@ const ANY = 'any'
 const METHODS = [ANY, 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
 export function Filters({ inbox }: { inbox: Inbox }) {
-  const { events, wanted, search, list, shown } = inbox
-  const isOpen = useSignal(false)
-  const failed = useSignal<unknown>(null)
+  const { events, wanted, search, focusRow, shown } = inbox
+  const [isOpen, setOpen] = useState(false)
+  const [failed, setFailed] = useState<unknown>(null)
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined)
   const { q = '', ...more } = wanted.value
   const used = Object.keys(more).length
@@ -27,9 +26,9 @@ export function Filters({ inbox }: { inbox: Inbox }) {
     clearTimeout(typing.current)
     try {
       await events.filterBy(wanted.value)
-      failed.value = null
+      setFailed(null)
     } catch (error) {
-      failed.value = error
+      setFailed(error)
     }
   }
 
@@ -43,7 +42,7 @@ export function Filters({ inbox }: { inbox: Inbox }) {
   function leave(event: KeyboardEvent): void {
     if (event.key !== 'Escape') return
     event.preventDefault()
-    if (q === '') list.current?.focus(shown.value?.id)
+    if (q === '') focusRow.current(shown.value?.id)
     else {
       set('q', '')
       void apply()
@@ -69,14 +68,12 @@ export function Filters({ inbox }: { inbox: Inbox }) {
         <Button
           icon="filter"
           label={used === 0 ? 'Filters' : `Filters (${used})`}
-          pressed={isOpen.value || used > 0}
-          onClick={() => {
-            isOpen.value = !isOpen.value
-          }}
+          pressed={isOpen || used > 0}
+          onClick={() => setOpen(!isOpen)}
         />
         <Button icon="clock" label="Go to a time" onClick={showJump} />
       </div>
-      {isOpen.value && (
+      {isOpen && (
         <div class="pairs">
           <Select
             label="Method"
@@ -100,10 +97,10 @@ export function Filters({ inbox }: { inbox: Inbox }) {
           />
         </div>
       )}
-      {failed.value !== null && (
+      {failed !== null && (
         <Failure
-          error={failed.value}
-          says={`${reasonOf(failed.value)} The list shows the previous filter.`}
+          error={failed}
+          says={`${reasonOf(failed)} The list shows the previous filter.`}
           onAgain={apply}
         />
       )}

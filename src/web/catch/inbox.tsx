@@ -60,7 +60,7 @@ function InboxView({ inbox }: { inbox: Inbox }) {
         {end === null ? (
           <div class="inbox-address">
             <code title={ingestUrl}>{ingestUrl}</code>
-            <CopyButton text={ingestUrl} label="Copy the address of the inbox" isBare />
+            <CopyButton text={ingestUrl} label="Copy the address of the inbox" />
           </div>
         ) : (
           <p role="status" class="inbox-ended">

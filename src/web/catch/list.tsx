@@ -84,24 +84,23 @@ export function EventList({ inbox }: { inbox: Inbox }) {
       ?.focus({ preventScroll: true })
   })
 
-  inbox.list.current = {
-    focus(id) {
-      const found = events.findIndex((event) => event.id === id)
-      const index = found === -1 ? 0 : found
-      const event = events[index]
-      const { current: box } = scroller
-      if (!event || !box) return
-      const place = view.peek()
-      const at = index * place.row
-      if (at < box.scrollTop) box.scrollTop = at
-      else if (at + place.row > box.scrollTop + place.height)
-        box.scrollTop = at + place.row - place.height
-      mustFocus.current = true
-      // Even if it is the same row: it may have been drawn anew.
-      focusedId.value = null
-      focusedId.value = event.id
-    },
-    hasFocus: () => scroller.current?.contains(document.activeElement) ?? false,
+  inbox.focusRow.current = (id) => {
+    const index = Math.max(
+      0,
+      events.findIndex((event) => event.id === id),
+    )
+    const event = events[index]
+    const { current: box } = scroller
+    if (!event || !box) return
+    const place = view.peek()
+    const at = index * place.row
+    if (at < box.scrollTop) box.scrollTop = at
+    else if (at + place.row > box.scrollTop + place.height)
+      box.scrollTop = at + place.row - place.height
+    mustFocus.current = true
+    // Even if it is the same row: it may have been drawn anew.
+    focusedId.value = null
+    focusedId.value = event.id
   }
 
   return (

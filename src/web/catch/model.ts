@@ -21,12 +21,6 @@ const ASK_EVERY_MS = 20_000
 
 export type TabName = 'Body' | 'Headers' | 'Query' | 'Verify' | 'Replay' | 'Compare' | 'Answer'
 
-export type ListHandle = {
-  /** Moves the keyboard to a row, or to the first if that one is gone. */
-  focus(id: string | undefined): void
-  hasFocus(): boolean
-}
-
 export type Counters = { status: CatchStatus; refusals: CatchRefusals }
 export type Inbox = Awaited<ReturnType<typeof loadInbox>>
 
@@ -47,7 +41,8 @@ export async function loadInbox(capability: CatchCapability) {
   const tab = signal<TabName>('Body')
   const narrow = matchMedia(NARROW)
   const isNarrow = signal(narrow.matches)
-  const list: { current: ListHandle | null } = { current: null }
+  /** Moves the keyboard to a row, or to the first if that one is gone: what the list offers while it is drawn. */
+  const focusRow = { current: (_id: string | undefined): void => undefined }
   /** The filter in the fields, which the requests follow in a moment. */
   const wanted = signal<EventFilter>({})
   const search: { current: HTMLInputElement | null } = { current: null }
@@ -130,7 +125,7 @@ export async function loadInbox(capability: CatchCapability) {
     else {
       requestAnimationFrame(() => {
         scrollTo(0, scrolledTo)
-        list.current?.focus(id)
+        focusRow.current(id)
       })
     }
   }
@@ -142,7 +137,7 @@ export async function loadInbox(capability: CatchCapability) {
     const next = all[all.findIndex(({ id }) => id === from) + by]
     if (!next) return
     if (!isNarrow.value) choose(next)
-    list.current?.focus(next.id)
+    focusRow.current(next.id)
   }
 
   function leave(): void {
@@ -150,7 +145,7 @@ export async function loadInbox(capability: CatchCapability) {
       leaveDetail()
       return
     }
-    list.current?.focus(shown.value?.id)
+    focusRow.current(shown.value?.id)
     chosenId.value = null
   }
 
@@ -162,7 +157,7 @@ export async function loadInbox(capability: CatchCapability) {
     events.hide(event.id)
     chosenId.value = isNarrow.value ? null : (next?.id ?? null)
     if (wasReading) leaveDetail()
-    else requestAnimationFrame(() => list.current?.focus(next?.id))
+    else requestAnimationFrame(() => focusRow.current(next?.id))
     deletion.start({
       path: `/api/catch/${encodeURIComponent(publicId)}/events/${encodeURIComponent(event.id)}`,
       token: ownerToken,
@@ -179,7 +174,8 @@ export async function loadInbox(capability: CatchCapability) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
     if (document.querySelector('dialog[open]')) return
     if ((event.target as Element).closest('input, textarea, select, [role="tablist"]')) return
-    const by = list.current?.hasFocus() ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined
+    const isInList = (event.target as Element).closest('.events') !== null
+    const by = isInList ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined
     if (by === undefined && event.key !== 'Escape') return
     event.preventDefault()
     if (by === undefined) leave()
@@ -222,7 +218,7 @@ export async function loadInbox(capability: CatchCapability) {
     chosen,
     shown,
     tab,
-    list,
+    focusRow,
     wanted,
     search,
     isVacant: computed(() => events.loaded.value.length === 0 && !events.isFiltered.value),

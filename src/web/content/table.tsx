@@ -55,11 +55,7 @@ export function PairsTable({
               <Folded text={value} />
             </td>
             <td class="copies">
-              <CopyButton
-                text={value}
-                label={`Copy the value of ${plainly(name.slice(0, 100))}`}
-                isBare
-              />
+              <CopyButton text={value} label={`Copy the value of ${plainly(name.slice(0, 100))}`} />
             </td>
           </tr>
         ))}

@@ -1,6 +1,5 @@
 /** The page of GATE: verifies a receipt with the keys that the service publishes, and explains it. */
-import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { fetchGateKeys } from '../../client/gate.ts'
 import { type GateKey, type GateReceipt, verifyReceipt } from '../../protocol/gate-receipt.ts'
@@ -38,17 +37,16 @@ function Page() {
 }
 
 function Check({ keys }: { keys: readonly GateKey[] }) {
-  const verdict = useSignal<{ verdict: Verdict; receipt: string } | null>(null)
+  const [verdict, setVerdict] = useState<Verdict | null>(null)
   const asked = useRef('')
 
   async function check(receipt: string): Promise<void> {
     asked.current = receipt
-    const next = receipt === '' ? null : { verdict: await verifyReceipt(receipt, keys), receipt }
+    const next = receipt === '' ? null : await verifyReceipt(receipt, keys)
     // The person has entered another text meanwhile, which gets its own answer.
-    if (receipt === asked.current) verdict.value = next
+    if (receipt === asked.current) setVerdict(next)
   }
 
-  const shown = verdict.value
   return (
     <div class="card stack">
       <Input
@@ -59,12 +57,9 @@ function Check({ keys }: { keys: readonly GateKey[] }) {
         onText={(entered) => check(entered.trim())}
       />
       <div class="verdict stack" aria-live="polite">
-        {shown?.verdict.outcome === 'ok' && <Receipt receipt={shown.verdict.receipt} />}
-        {shown && shown.verdict.outcome !== 'ok' && (
-          <Notice kind="bad">
-            {shown.verdict.outcome === 'refused' ? REASONS[shown.verdict.reason] : UNKNOWN_KEY}
-          </Notice>
-        )}
+        {verdict?.outcome === 'ok' && <Receipt receipt={verdict.receipt} />}
+        {verdict?.outcome === 'refused' && <Notice kind="bad">{REASONS[verdict.reason]}</Notice>}
+        {verdict?.outcome === 'unknown key' && <Notice kind="bad">{UNKNOWN_KEY}</Notice>}
       </div>
     </div>
   )

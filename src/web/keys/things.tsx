@@ -1,6 +1,5 @@
 /** The keys that this browser keeps, with what the service says of each. */
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { CatchStatus, PulseStatus, WhisperReceipt } from '../../client/index.ts'
 import { plainly } from '../lib/foreign.ts'
 import { plural, when } from '../lib/format.ts'
@@ -26,21 +25,19 @@ export function Things({
   product?: Product
   onOpen?: (thing: Kept) => void
 }) {
-  const states = useSignal<Record<string, Told>>({})
+  const [states, setStates] = useState<Record<string, Told>>({})
   const things = kept.value.filter(
     ({ capability }) => (product ?? capability.product) === capability.product,
   )
   useEffect(() => {
     for (const thing of things.slice(0, MAX_ASKED)) {
-      stateOf(thing).then(
-        (told) => {
-          states.value = { ...states.value, [thing.capability.publicId]: told }
-        },
-        (error) => {
-          noteFailure(thing.capability.publicId, error)
-          states.value = { ...states.value, [thing.capability.publicId]: NO_ANSWER }
-        },
-      )
+      const { publicId } = thing.capability
+      stateOf(thing)
+        .catch((error: unknown) => {
+          noteFailure(publicId, error)
+          return NO_ANSWER
+        })
+        .then((told) => setStates((others) => ({ ...others, [publicId]: told })))
     }
   }, [])
   return (
@@ -49,7 +46,7 @@ export function Things({
         <Thing
           key={thing.capability.publicId}
           thing={thing}
-          told={states.value[thing.capability.publicId]}
+          told={states[thing.capability.publicId]}
           onOpen={onOpen}
         />
       ))}

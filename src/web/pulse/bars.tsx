@@ -1,5 +1,5 @@
 /** The past of a monitor: a bar for each day, one for each recent ping with its duration, and a log. */
-import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import type { PulseHistory, PulseHistoryEntry, PulseStatus } from '../../client/index.ts'
 import type { PulseClient } from '../../client/pulse.ts'
 import { count, duration, percent, plural, when } from '../lib/format.ts'
@@ -143,26 +143,21 @@ function Runs({ entries }: { entries: readonly PulseHistoryEntry[] }) {
 
 /** A log that grows as far back as a person asks. */
 function Log({ first, monitor }: { first: PulseHistory; monitor: Pick<PulseClient, 'history'> }) {
-  const entries = useSignal(first.entries)
-  const cursor = useSignal(first.nextCursor)
-  async function showOlder(): Promise<void> {
-    await attempt(async () => {
-      if (cursor.value === null) return
-      const page = await monitor.history({ limit: RECENT, cursor: cursor.value })
-      entries.value = [...entries.value, ...page.entries]
-      cursor.value = page.nextCursor
-      announce(
-        `${count(page.entries.length)} older entries${page.nextCursor === null ? '; that is all' : ''}`,
-      )
+  const [{ entries, nextCursor }, show] = useState(first)
+  const showOlder = (cursor: string): Promise<void> =>
+    attempt(async () => {
+      const page = await monitor.history({ limit: RECENT, cursor })
+      show({ ...page, entries: [...entries, ...page.entries] })
+      const end = page.nextCursor === null ? '; that is all' : ''
+      announce(`${count(page.entries.length)} older entries${end}`)
     })
-  }
-  if (entries.value.length === 0) {
+  if (entries.length === 0) {
     return <p class="empty">Nothing has happened yet. The first ping begins the history.</p>
   }
   return (
     <>
       <ol class="number small log" tabIndex={0} aria-label="History">
-        {entries.value.map((entry, index) => (
+        {entries.map((entry, index) => (
           <li
             key={index}
             class={entry.type === 'ping' ? '' : entry.type === 'blind' ? 'quiet' : 'bad'}
@@ -171,9 +166,9 @@ function Log({ first, monitor }: { first: PulseHistory; monitor: Pick<PulseClien
           </li>
         ))}
       </ol>
-      {cursor.value !== null && (
+      {nextCursor !== null && (
         <div class="row">
-          <Button weight="quiet" onClick={showOlder}>
+          <Button weight="quiet" onClick={() => showOlder(nextCursor)}>
             Show older
           </Button>
         </div>
@@ -192,11 +187,21 @@ function entryWords({ type, at, endedAt, cause, exitCode, run }: PulseHistoryEnt
       ? `${when(at)} · ${what} since then${why}`
       : `${when(at)} · ${what} for ${duration(Date.parse(endedAt) - Date.parse(at))}${why}`
   }
-  const seconds = run?.durationSeconds ?? null
-  const took = seconds === null ? '' : ` after ${duration(seconds * 1000)}`
-  if (type === 'failed') {
-    const code = exitCode === null ? '' : ` with exit code ${exitCode}`
-    return `${when(at)} · Failed${code}${took}`
-  }
-  return `${when(at)} · ${run === null ? 'Ping' : `Succeeded${took}`}`
+  const durationSeconds = run?.durationSeconds ?? null
+  if (type === 'ping' && run === null) return `${when(at)} · Ping`
+  const result = type === 'failed' ? 'failed' : 'ok'
+  return `${when(at)} · ${runWords({ result, exitCode, durationSeconds })}`
+}
+
+type Run = NonNullable<PulseStatus['lastRun']>
+
+/** How a run ended: `Failed with exit code 7 after 3 s`. */
+export function runWords({
+  result,
+  exitCode,
+  durationSeconds,
+}: Pick<Run, 'result' | 'exitCode' | 'durationSeconds'>): string {
+  const code = exitCode === null || exitCode === 0 ? '' : ` with exit code ${exitCode}`
+  const took = durationSeconds === null ? '' : ` after ${duration(durationSeconds * 1000)}`
+  return `${result === 'ok' ? 'Succeeded' : 'Failed'}${code}${took}`
 }

@@ -16,7 +16,7 @@ import { service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { announce, attempt, onConsent, toast } from '../ui/overlay.tsx'
 import { Failure, LiveState, Meter, State, showTitle, Ticking } from '../ui/show.tsx'
-import { History, loadPast } from './bars.tsx'
+import { History, loadPast, runWords } from './bars.tsx'
 import { Settings, Setup, Sharing, Switch } from './settings.tsx'
 
 /** Pings within this time load the history once. */
@@ -232,7 +232,7 @@ function factsOf(status: PulseStatus): Fact[] {
     state === 'late'
       ? ['Late for', (now) => duration(now - Date.parse(failure?.since ?? status.stateChangedAt))]
       : null,
-    lastRun === null ? null : ['Last run', () => lastRunWords(lastRun)],
+    lastRun === null ? null : ['Last run', () => runWords(lastRun)],
     openRuns.length === 0 ? null : ['Now', () => `${count(openRuns.length)} running`],
   ]
   return facts.filter((fact) => fact !== null)
@@ -242,16 +242,6 @@ function until(iso: string, now: number): string {
   const left = Date.parse(iso) - now
   // Rounded up, so that it is not yet 0 s while there is time left.
   return left > 0 ? `in ${duration(left + 999)}` : `overdue by ${duration(-left)}`
-}
-
-function lastRunWords({
-  result,
-  exitCode,
-  durationSeconds,
-}: NonNullable<PulseStatus['lastRun']>): string {
-  const code = exitCode === null || exitCode === 0 ? '' : ` with exit code ${exitCode}`
-  const took = durationSeconds === null ? '' : ` after ${duration(durationSeconds * 1000)}`
-  return `${result === 'ok' ? 'Succeeded' : 'Failed'}${code}${took}`
 }
 
 mountOpener({

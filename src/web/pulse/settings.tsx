@@ -1,5 +1,4 @@
 /** What an owner sets: name and interval or schedule, what is shared, the ping token, and the switch. */
-import { useSignal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
@@ -249,12 +248,12 @@ export function Switch({
   status: PulseStatus
   monitor: Pick<PulseClient, 'makeSwitch' | 'retireSwitch'>
 }) {
-  const switchId = useSignal<string | null>(null)
+  const [switchId, setSwitchId] = useState<string | null>(null)
   function askToRetire(): Promise<void> {
     const body = 'No more secrets can be bound to it. Bound secrets stay bound.'
     return onConsent('Retire the switch?', { body, action: 'Retire it' }, async () => {
       await retireSwitch()
-      switchId.value = null
+      setSwitchId(null)
       toast('The switch is retired.')
     })
   }
@@ -263,21 +262,15 @@ export function Switch({
       <h2>Dead man’s switch</h2>
       <p class="quiet">A secret can stay shut while you ping, and open when the pings stop.</p>
       <p class="small">{NEXT[status.state]}</p>
-      {switchId.value === null ? (
+      {switchId === null ? (
         <div class="row">
-          <Button
-            onClick={() =>
-              attempt(async () => {
-                switchId.value = (await makeSwitch()).switchId
-              })
-            }
-          >
+          <Button onClick={() => attempt(async () => setSwitchId((await makeSwitch()).switchId))}>
             Show the switch id
           </Button>
         </div>
       ) : (
         <>
-          <CodeBox text={switchId.value} label="the switch id" wrapped />
+          <CodeBox text={switchId} label="the switch id" wrapped />
           <p class="small quiet">
             Paste it when you <a href="/whisper">write a secret</a>. Its receipt shows whether it is
             armed.

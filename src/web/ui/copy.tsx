@@ -9,15 +9,15 @@ const COPIED_MS = 1_600
 
 export type CopyProps = Pick<ButtonProps, 'label' | 'weight' | 'size'> & {
   text: string | (() => string)
+  /** Without any, it shows its icon alone. */
   children?: string
-  /** Shows the icon alone; `label` names it. */
-  isBare?: boolean
   onCopied?: (() => void) | undefined
 }
 
 /** Copies, and confirms it to eyes and ears; or shows the text to be copied by hand. */
-export function CopyButton({ text, children = 'Copy', label, isBare, ...rest }: CopyProps) {
-  const { weight = 'secondary', size = '', onCopied } = rest
+export function CopyButton({ text, children, label, size, ...rest }: CopyProps) {
+  const isBare = children === undefined
+  const { weight = isBare ? 'quiet' : 'secondary', onCopied } = rest
   const [isCopied, setCopied] = useState(false)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   async function copy(): Promise<void> {
@@ -37,7 +37,7 @@ export function CopyButton({ text, children = 'Copy', label, isBare, ...rest }: 
   return (
     <button
       type="button"
-      class={`btn copy ${isBare ? 'icon-only quiet' : weight} ${size}`}
+      class={`btn copy ${weight} ${size ?? ''} ${isBare ? 'icon-only' : ''}`}
       aria-label={isCopied ? 'Copied' : label}
       data-copied={isCopied ? '' : undefined}
       onClick={copy}
@@ -108,7 +108,7 @@ export function CodeBox({
   return (
     <div class={wrapped ? 'code wrapped' : 'code'}>
       <Pre label={label}>{shown}</Pre>
-      <CopyButton text={text} label={`Copy ${label}`} isBare onCopied={onCopied} />
+      <CopyButton text={text} label={`Copy ${label}`} onCopied={onCopied} />
     </div>
   )
 }

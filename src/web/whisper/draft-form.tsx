@@ -83,9 +83,7 @@ export function DraftForm({ form }: { form: RefObject<HTMLFormElement | null> })
         />
         <div class="row password-tools">
           <Button onClick={suggest}>Suggest a password</Button>
-          {now.password !== '' && (
-            <CopyButton text={now.password} isBare label="Copy the password" />
-          )}
+          {now.password !== '' && <CopyButton text={now.password} label="Copy the password" />}
         </div>
       </div>
       <Fold title="More: receipt, opening time, switch" open={hasMore(now)}>

@@ -1,7 +1,6 @@
 /** The page that writes a secret: it encrypts the content, buys the whisper and shows the share code. */
 import './whisper.css'
-import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { createWhisperClient, sealWhisper, sharedWhisper } from '../../client/whisper.ts'
 import { base64url } from '../../lib/bytes.ts'
 import type { SealedWhisper } from '../../protocol/whisper-envelope.ts'
@@ -62,20 +61,20 @@ const goOnWith = (purchase: SecretPurchase): Order => ({
 const interrupted = ofThisTab().find(isSecret)
 
 function Page() {
-  const order = useSignal<Order | null>(interrupted ? goOnWith(interrupted) : null)
-  const isSealing = useSignal(false)
+  const [order, setOrder] = useState<Order | null>(interrupted ? goOnWith(interrupted) : null)
+  const [isSealing, setSealing] = useState(false)
   const form = useRef<HTMLFormElement>(null)
   // The content is stored nowhere, so leaving the page would lose it.
-  useGuard(() => order.value === null && sizeIn(draft.value) !== null)
+  useGuard(() => order === null && sizeIn(draft.value) !== null)
 
   useEffect(() => {
-    if (order.value === null) showTitle('Write a secret')
-  }, [])
+    if (order === null) showTitle('Write a secret')
+  }, [order === null])
 
   async function seal(offered: Terms): Promise<void> {
     if (!form.current?.reportValidity()) return
     const now = draft.value
-    isSealing.value = true
+    setSealing(true)
     try {
       const content = await contentIn(now)
       const sealed = await sealWhisper(content)
@@ -88,45 +87,35 @@ function Page() {
         receipt: now.receipt || switchId !== '',
         revealWhen: switchId === '' ? null : switchId,
       }
-      order.value = {
+      setOrder({
         purchase: begin({ ...offered, limits: [`can be read ${timesOf(secret)}`], secret }),
         opening: { key: base64url(sealed.key), hasPassword: sealed.hasPassword },
         sealed,
         password: now.password === '' ? null : now.password,
-      }
+      })
     } catch (error) {
       reportError(error)
       toast('The file could not be read: it may have changed or gone. Nothing was sent.')
     }
-    isSealing.value = false
+    setSealing(false)
   }
 
-  function another(): void {
-    if (order.value) end(order.value.purchase)
-    clearDraft()
-    back()
-  }
-
-  function back(): void {
-    order.value = null
-    showTitle('Write a secret')
-  }
-
-  const current = order.value
-  if (current) {
-    const { purchase, opening, sealed, password } = current
-    const renew = (): void => {
-      order.value = { ...current, purchase: begin(purchase) }
+  if (order) {
+    const { purchase, opening, sealed, password } = order
+    function another(): void {
+      end(purchase)
+      clearDraft()
+      setOrder(null)
     }
     return (
       <Checkout
         key={purchase.idempotencyKey}
         purchase={purchase}
-        buy={buy(current)}
+        buy={buy(order)}
         asking="Sending the encrypted bytes, and asking for an invoice"
         onBought={clearDraft}
-        onLeave={back}
-        onRenew={sealed ? renew : undefined}
+        onLeave={() => setOrder(null)}
+        onRenew={sealed ? () => setOrder({ ...order, purchase: begin(purchase) }) : undefined}
       >
         {(bought) => (
           <Share
@@ -141,7 +130,7 @@ function Page() {
       </Checkout>
     )
   }
-  if (isSealing.value) return <Working>Encrypting in this page…</Working>
+  if (isSealing) return <Working>Encrypting in this page…</Working>
   return (
     <div class="stack loose">
       <div class="stack tight">
@@ -153,9 +142,7 @@ function Page() {
       </div>
       <Others
         list={unfinished.value.filter(isSecret)}
-        onOpen={(purchase) => {
-          order.value = goOnWith(purchase)
-        }}
+        onOpen={(purchase) => setOrder(goOnWith(purchase))}
       />
       <DraftForm form={form} />
       <section class="stack" aria-label="Lifetime">
