@@ -1,7 +1,6 @@
 /** The front page: what this browser has, an inbox that lives in the page, and whether anything can be bought. */
 import './home.css'
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Others } from './buying/others.tsx'
 import { Things } from './keys/things.tsx'
 import { ago } from './lib/format.ts'
@@ -30,42 +29,47 @@ const pageOf = ({ product, extends: extended }: Unfinished): string => {
 }
 
 function Closed() {
-  const why = useSignal<string | null>(null)
+  const [why, setWhy] = useState<string | null>(null)
   useEffect(() => {
     catalog().then(
-      (told) => {
-        why.value = whyClosed(told)
-      },
+      (told) => setWhy(whyClosed(told)),
       () => undefined,
     )
-  }, [why])
-  return why.value === null ? null : <Notice kind="warn">{why.value}</Notice>
+  }, [])
+  return why === null ? null : <Notice kind="warn">{why}</Notice>
 }
 
 const SAMPLES = [
+  { method: 'POST', path: '/form', body: 'name=Ada&plan=spark' },
+  { method: 'PUT', path: '/sensor/4', body: '{\n  "celsius": 21.5\n}' },
   { method: 'POST', path: '/github', body: '{\n  "action": "opened",\n  "number": 7\n}' },
   { method: 'POST', path: '/stripe', body: '{\n  "type": "invoice.paid",\n  "amount": 2100\n}' },
-  { method: 'PUT', path: '/sensor/4', body: '{\n  "celsius": 21.5\n}' },
-  { method: 'POST', path: '/form', body: 'name=Ada&plan=spark' },
 ]
 const MAX_ROWS = 5
 
 type Sample = (typeof SAMPLES)[number] & { id: number; at: number }
 
+/** It begins with the first three, the latest first. */
+function firstRows(): Sample[] {
+  const ages = [190_000, 42_000, 0]
+  return SAMPLES.slice(0, 3)
+    .map((sample, id) => ({ ...sample, id, at: now.peek() - (ages[id] ?? 0) }))
+    .toReversed()
+}
+
 /** Nothing is sent or shared: the requests are made in the page. */
 function Demo() {
-  const rows = useSignal<readonly Sample[]>([])
-  const chosen = useSignal(0)
+  const [rows, setRows] = useState(firstRows)
+  const [chosen, choose] = useState<number>()
+  const shown = rows.find(({ id }) => id === chosen) ?? rows[0]
   function send(): void {
-    const id = (rows.value[0]?.id ?? 0) + 1
-    const sample = SAMPLES[(id - 1) % SAMPLES.length]
+    const id = (rows[0]?.id ?? 0) + 1
+    const sample = SAMPLES[id % SAMPLES.length]
     if (!sample) return
-    rows.value = [{ ...sample, id, at: now.value }, ...rows.value].slice(0, MAX_ROWS)
-    chosen.value = id
+    setRows([{ ...sample, id, at: now.peek() }, ...rows].slice(0, MAX_ROWS))
+    choose(id)
     announce(`New request: ${sample.method} ${sample.path}`)
   }
-  useEffect(send, [])
-  const shown = rows.value.find(({ id }) => id === chosen.value) ?? rows.value[0]
   return (
     <>
       <div class="row between">
@@ -76,15 +80,9 @@ function Demo() {
       </div>
       <div class="demo-panes">
         <ul>
-          {rows.value.map(({ id, method, path, at }) => (
+          {rows.map(({ id, method, path, at }) => (
             <li key={id}>
-              <button
-                type="button"
-                aria-pressed={id === shown?.id}
-                onClick={() => {
-                  chosen.value = id
-                }}
-              >
+              <button type="button" aria-pressed={id === shown?.id} onClick={() => choose(id)}>
                 <span class="method">{method}</span> <span>{path}</span>{' '}
                 <span class="quiet number">
                   <Ticking text={(time) => ago(time - at)} />

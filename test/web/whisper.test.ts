@@ -64,6 +64,8 @@ suite('a whisper', () => {
     )
     await reader.page.getByRole('button', { name: 'Reveal it' }).click()
     await reader.page.getByText('Most likely the password is wrong.').waitFor()
+    await reader.page.getByText('Trying again uses no other.').waitFor()
+    assert.equal(await reader.page.getByText('Revealing it uses one read').count(), 0)
     assert.deepEqual(await seriousFaults(reader.page), [], 'a wrong password')
     const question = reader.page.waitForEvent('dialog').then((dialog) => dialog.dismiss())
     await reader.page.getByRole('link', { name: 'Docs' }).click()

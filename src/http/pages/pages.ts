@@ -193,8 +193,9 @@ function fill(frame: string, filling: Filling): string {
   const linksOf = (place: 'nav' | 'foot'): string =>
     linked
       .flatMap(({ name, path, [place]: text }) => {
-        const current = name === page.name ? ' aria-current="page"' : ''
-        return text === null ? [] : `<a href="${path}"${current}>${text}</a>`
+        const current = name === page.name ? 'page' : name === page.within && 'true'
+        const mark = current ? ` aria-current="${current}"` : ''
+        return text === null ? [] : `<a href="${path}"${mark}>${text}</a>`
       })
       .join('\n')
   const parts: Record<string, string> = {
@@ -278,6 +279,8 @@ function readPage(name: string, text: string) {
     /** The text of its link in the navigation or at the foot, which are sorted by `order`; null for no link. */
     nav: properties.get('nav') ?? null,
     foot: properties.get('foot') ?? null,
+    /** The page that its place in the navigation is that of. */
+    within: properties.get('within') ?? null,
     /** Where the prices of a product lead, by its name. The plan's name follows. */
     prices: new Map(prices.map((part) => part.split('=') as [string, string])),
     /** Shows the components, for who works on them. */

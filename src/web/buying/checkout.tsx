@@ -95,7 +95,7 @@ export function Checkout<Bought>({
     case 'failed':
       return (
         <section class={looks} aria-label="Checkout">
-          <p class="small quiet">{termsLine(purchase)}</p>
+          {!isInDialog && <p class="small quiet">{termsLine(purchase)}</p>}
           <NotBought
             purchase={purchase}
             error={shown.error}
@@ -109,11 +109,11 @@ export function Checkout<Bought>({
       return (
         <section class={looks} aria-label="Checkout">
           <div class="stack tight">
-            <p class="small quiet">{termsLine(purchase)}</p>
+            {!isInDialog && <p class="small quiet">{termsLine(purchase)}</p>}
             <StepHeading level={levelIn(purchase)}>
               Pay <Price amount={shown.quote.amountSats} />
             </StepHeading>
-            <p class="small quiet">{purchase.limits.join(' · ')}</p>
+            {!isInDialog && <p class="small quiet">{purchase.limits.join(' · ')}</p>}
           </div>
           <Invoice quote={shown.quote} reach={reach.value} onProof={run} />
           <KeptHere purchase={purchase} />

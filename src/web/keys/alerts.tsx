@@ -154,7 +154,9 @@ function DestinationLine({ shown, onRemove }: { shown: Shown; onRemove: () => vo
     <li>
       <div class="name">
         <strong>{name}</strong>
-        <div class="small quiet">{`${labelOf(format)} · ${STATES[state]}`}</div>
+        <div class={state === 'gone' ? 'small bad' : 'small quiet'}>
+          {`${labelOf(format)} · ${STATES[state]}`}
+        </div>
         {test != null && <p class="small">{`The test: ${OUTCOMES[test] ?? test}.`}</p>}
       </div>
       <Button icon="trash" label={`Remove ${name}`} danger onClick={onRemove} />

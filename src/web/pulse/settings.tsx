@@ -105,6 +105,7 @@ export function Settings({
       label="Settings"
       heading={<h2>Settings</h2>}
       action="Save"
+      weight="secondary"
       onSubmit={submit}
       explain={(error) => refusalOf(error, isScheduled)}
     >

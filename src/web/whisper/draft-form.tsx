@@ -64,7 +64,7 @@ export function DraftForm({ form }: { form: RefObject<HTMLFormElement | null> })
       <p class="small quiet number" role="status">
         {found === null ? 'Encrypted in this page before it is sent.' : sizeText(now, found)}
       </p>
-      <div class="pairs">
+      <div class="row readers">
         <Input
           label="How often it can be read"
           type="number"
@@ -81,8 +81,10 @@ export function DraftForm({ form }: { form: RefObject<HTMLFormElement | null> })
           value={now.password}
           onText={(password) => edit({ password })}
         />
-        <div class="row password-tools">
-          <Button onClick={suggest}>Suggest a password</Button>
+        <div class="row nowrap">
+          <Button label="Suggest a password" onClick={suggest}>
+            Suggest
+          </Button>
           {now.password !== '' && <CopyButton text={now.password} label="Copy the password" />}
         </div>
       </div>

@@ -1,7 +1,6 @@
 /** The page that reads a secret. It sends no request before the person asks for it. */
 import './whisper.css'
-import { useSignal } from '@preact/signals'
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { utf8Text } from '../../lib/bytes.ts'
 import {
@@ -30,25 +29,16 @@ const REFUSALS: Record<string, string> = {
 }
 const OTHER_UNOPENED =
   'The first secret has used a read and is not open yet. Open the other code in a new tab.'
-const UNOPENED = 'Trying again uses no other read. Closing this tab loses the content.'
 
 /** From when it can be read, and whether its sender set that time. */
 type Early = { opensAt: number; isTimed: boolean }
 
 function Page() {
-  const opened = useSignal<OpenedWhisper | null>(null)
+  const [opened, setOpened] = useState<OpenedWhisper | null>(null)
   return (
     <div class="stack loose narrow">
       <h1>Read a secret</h1>
-      {opened.value ? (
-        <Opened opened={opened.value} />
-      ) : (
-        <Reader
-          onOpened={(next) => {
-            opened.value = next
-          }}
-        />
-      )}
+      {opened ? <Opened opened={opened} /> : <Reader onOpened={setOpened} />}
     </div>
   )
 }
@@ -57,8 +47,8 @@ function Reader({ onOpened }: { onOpened: (opened: OpenedWhisper) => void }) {
   const [text, setText] = useState('')
   const [early, setEarly] = useState<Early | null>(null)
   /** What used a read stays until it opens: neither a wrong password nor a code without its end uses another. */
-  const fetched = useRef<{ readToken: string; bytes: Uint8Array } | null>(null)
-  useGuard(() => fetched.current !== null)
+  const [fetched, setFetched] = useState<{ readToken: string; bytes: Uint8Array } | null>(null)
+  useGuard(() => fetched !== null)
   const { code } = codeIn(text)
 
   async function reveal(field: Fields): Promise<string | undefined> {
@@ -66,28 +56,25 @@ function Reader({ onOpened }: { onOpened: (opened: OpenedWhisper) => void }) {
     if (code === null) return problem
     setEarly(null)
     const { publicId, readToken, key, hasPassword } = code
-    if (fetched.current && fetched.current.readToken !== readToken) return OTHER_UNOPENED
-    if (fetched.current === null) {
-      try {
-        const bytes = await service.getBytes({ path: `/w/${publicId}`, token: readToken })
-        fetched.current = { readToken, bytes }
-      } catch (error) {
-        if (!(error instanceof MayflyError) || error.status !== 425) throw error
-        const wait = (error.retryAfterSeconds ?? 0) * 1000
-        setEarly({ opensAt: now.peek() + wait, isTimed: wait > SHUT_MS })
-        return undefined
-      }
-    }
+    if (fetched && fetched.readToken !== readToken) return OTHER_UNOPENED
+    let bytes = fetched?.bytes
     try {
-      const password = hasPassword ? field('password') : undefined
-      onOpened(await openWhisper(fetched.current.bytes, key, password))
-      fetched.current = null
+      bytes ??= await service.getBytes({ path: `/w/${publicId}`, token: readToken })
+    } catch (error) {
+      if (!(error instanceof MayflyError) || error.status !== 425) throw error
+      const wait = (error.retryAfterSeconds ?? 0) * 1000
+      setEarly({ opensAt: now.peek() + wait, isTimed: wait > SHUT_MS })
+      return undefined
+    }
+    setFetched({ readToken, bytes })
+    try {
+      onOpened(await openWhisper(bytes, key, hasPassword ? field('password') : undefined))
       return undefined
     } catch (error) {
       if (!(error instanceof UnreadableWhisper)) reportError(error)
       return hasPassword
-        ? `Most likely the password is wrong. ${UNOPENED}`
-        : `The code is not whole or not right, or the content was changed. ${UNOPENED}`
+        ? 'Most likely the password is wrong.'
+        : 'The code is not whole or not right, or the content was changed.'
     }
   }
 
@@ -113,9 +100,13 @@ function Reader({ onOpened }: { onOpened: (opened: OpenedWhisper) => void }) {
         }}
       />
       {code?.hasPassword && <Input label="Password" name="password" type="password" required />}
-      <p>
-        Revealing it uses <strong>one read</strong>, which may be the last one.
-      </p>
+      {fetched ? (
+        <p>One read was used. Trying again uses no other. Closing this tab loses the content.</p>
+      ) : (
+        <p>
+          Revealing it uses <strong>one read</strong>, which may be the last one.
+        </p>
+      )}
       {early && <NotYet {...early} />}
     </Form>
   )
@@ -189,10 +180,10 @@ function Opened({ opened: { data, name, mediaType } }: { opened: OpenedWhisper }
         >
           Download
         </Button>
-        <Button href="/whisper" weight="quiet">
-          Write one yourself
-        </Button>
       </div>
+      <p class="small">
+        <a href="/whisper">Write a secret yourself</a>
+      </p>
     </section>
   )
 }

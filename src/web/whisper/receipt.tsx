@@ -94,7 +94,7 @@ function Receipt({ loaded }: { loaded: Loaded }) {
         {reads.length === 0 ? (
           <p class="quiet">{hasEnded ? 'It was never read.' : 'Not yet.'}</p>
         ) : (
-          <ol class="number" tabIndex={0} aria-label="The reads, newest first">
+          <ol class="number" reversed tabIndex={0} aria-label="The reads, newest first">
             {reads.map((read, index) => (
               <li key={index}>{when(read)}</li>
             ))}
