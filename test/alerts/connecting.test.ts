@@ -9,9 +9,9 @@ import { describe, type TestContext, test } from 'node:test'
 import { checkedLookup, publicAddresses, type Resolve } from '../../src/alerts/connecting.ts'
 import { createOutbound, type OutboundOptions } from '../../src/alerts/outbound.ts'
 import type { After } from '../support/folder.ts'
-import { aNameServer } from '../support/name-server.ts'
 import { serve } from '../support/serving.ts'
 import vectors from '../vectors/lnurl.json' with { type: 'json' }
+import { aNameServer } from './name-server.ts'
 
 const PUBLIC = { address: '93.184.216.34', family: 4 }
 const PUBLIC_6 = { address: '2606:4700:4700::1111', family: 6 }

@@ -5,11 +5,11 @@ import { get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { anInbox } from '../support/catch.ts'
-import { answersTo, openUnread, sendMany } from '../support/catch-stream.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { aWhisper, read } from '../support/whisper.ts'
+import { answersTo, openUnread, sendMany } from './catch-stream.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

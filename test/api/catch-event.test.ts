@@ -13,9 +13,9 @@ import {
   sendBare,
   UNAVAILABLE,
 } from '../support/catch.ts'
-import { sendMany } from '../support/catch-stream.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { sendMany } from './catch-stream.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const KIB = 1024

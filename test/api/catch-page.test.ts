@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CatchCapability, EventPage } from '../../src/client/index.ts'
 import { anInbox, send } from '../support/catch.ts'
-import { sendMany } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { query as inStore } from '../support/store.ts'
+import { sendMany } from './catch-stream.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -5,13 +5,13 @@ import { suite, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { anInbox, send, sendBare } from '../support/catch.ts'
-import { sendMany } from '../support/catch-stream.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { exchange } from '../support/socket.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
+import { sendMany } from './catch-stream.ts'
 
 const KIB = 1024
 const METRICS = { MAYFLY_METRICS_PORT: '0' }

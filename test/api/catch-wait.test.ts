@@ -4,12 +4,12 @@ import { suite, type TestContext, test } from 'node:test'
 import type { CatchCapability, EventPage } from '../../src/client/index.ts'
 import { UNAUTHORIZED } from '../support/answer.ts'
 import { anInbox, ask, send } from '../support/catch.ts'
-import { listen, sendMany } from '../support/catch-stream.ts'
 import { limited } from '../support/limits.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
+import { listen, sendMany } from './catch-stream.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const METRICS = { MAYFLY_METRICS_PORT: '0' }

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { ALL_LIMITS } from '../../src/service/products.ts'
 import { anInbox } from '../support/catch.ts'
-import { type Ask, type Call, createConformance, type Reply } from '../support/conformance.ts'
 import { register } from '../support/gate.ts'
 import { limited } from '../support/limits.ts'
 import { openapi } from '../support/openapi.ts'
@@ -16,6 +15,7 @@ import {
 import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { aWhisper } from '../support/whisper.ts'
+import { type Ask, type Call, createConformance, type Reply } from './conformance.ts'
 
 const UNKNOWN_WHISPER = { publicId: 'whisper_0000000000000000000000' }
 const DAY = 24 * 60 * 60 * 1000

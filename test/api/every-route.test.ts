@@ -5,7 +5,6 @@ import type { TokenKind } from '../../src/lib/ids.ts'
 import { ALL_LIMITS } from '../../src/service/products.ts'
 import { openOrder } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
-import { createConformance, fits, type Reply } from '../support/conformance.ts'
 import { jsonFile } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { ask, assertError } from '../support/http.ts'
@@ -16,6 +15,7 @@ import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { aToken, typo } from '../support/tokens.ts'
 import { aWhisper } from '../support/whisper.ts'
+import { createConformance, fits, type Reply } from './conformance.ts'
 
 const GATE = { MAYFLY_GATE: 'on' }
 const METHODS = [

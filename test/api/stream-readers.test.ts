@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { createEventParser } from '../../src/client/event-stream.ts'
 import { type CatchEvent, createMayfly } from '../../src/client/index.ts'
 import { anInbox } from '../support/catch.ts'
-import { answersTo, openUnread, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { createRandom } from '../support/random.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { answersTo, openUnread, sendMany, sequenceOf } from './catch-stream.ts'
 
 const KIB = 1024
 const RETRY_MS = 1

@@ -8,16 +8,9 @@ import { type App, createApp } from '../../src/http/app.ts'
 import { createMemory } from '../../src/http/memory.ts'
 import { createEventStreams, type EventStream, type EventStreams } from '../../src/http/streams.ts'
 import { anInbox } from '../support/catch.ts'
-import {
-  answersTo,
-  followed,
-  listen,
-  openUnread,
-  sendMany,
-  sequenceOf,
-} from '../support/catch-stream.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { answersTo, followed, listen, openUnread, sendMany, sequenceOf } from './catch-stream.ts'
 
 const KIB = 1024
 

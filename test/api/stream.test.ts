@@ -4,10 +4,10 @@ import { gzipSync } from 'node:zlib'
 import type { CatchCapability, CatchEvent, EventFilter } from '../../src/client/index.ts'
 import { type Answer, phraseIn } from '../support/answer.ts'
 import { anInbox, ask, send } from '../support/catch.ts'
-import { answersTo, followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { hideTable } from '../support/store.ts'
 import { until } from '../support/until.ts'
+import { answersTo, followed, listen, sendMany, sequenceOf } from './catch-stream.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const HEARTBEAT = 15_000

@@ -8,9 +8,7 @@ import { POLL_EVERY_MS } from '../../src/http/streams.ts'
 import { NOT_FOUND } from '../support/answer.ts'
 import { poll, purchase, quoteOf } from '../support/buying.ts'
 import { anInbox, ask } from '../support/catch.ts'
-import { listen, sendMany } from '../support/catch-stream.ts'
 import { aMonitor, DONE, live, owner, ping, shared } from '../support/pulse.ts'
-import { aSwitch, stateOf } from '../support/reveal-switch.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
@@ -18,6 +16,8 @@ import { query } from '../support/store.ts'
 import { resumeAt, suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
 import { aWhisper, read, short, stored } from '../support/whisper.ts'
+import { listen, sendMany } from './catch-stream.ts'
+import { aSwitch, stateOf } from './reveal-switch.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -6,7 +6,6 @@ import { newId } from '../../src/lib/ids.ts'
 import { alerts, put } from '../support/alerts.ts'
 import { aMonitor, live, ping } from '../support/pulse.ts'
 import { aReceiver } from '../support/receiver.ts'
-import { aSwitch, bind, stateOf } from '../support/reveal-switch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { suspendAt } from '../support/takedown.ts'
@@ -20,6 +19,7 @@ import {
   refusal,
   short,
 } from '../support/whisper.ts'
+import { aSwitch, bind, stateOf } from './reveal-switch.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { WITH_WALLET } from '../support/command-line.ts'
-import { anInbox, linesOf, listenOnce, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 import { aUser } from '../support/user.ts'
 import { inVaultOf } from '../support/vault.ts'
+import { anInbox, linesOf, listenOnce, sendAll } from './listening.ts'
 
 describe('catch listen --retry', () => {
   test('catch listen --retry sends again what fails before all that came after it, so many times, and goes on', async (t) => {

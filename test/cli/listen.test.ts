@@ -4,9 +4,9 @@ import { type IncomingMessage, request } from 'node:http'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { commandLine } from '../support/command-line.ts'
-import { anInbox, aProxy, linesOf, listenOnce, sendAll } from '../support/listening.ts'
 import { between } from '../support/serving.ts'
 import { until } from '../support/until.ts'
+import { anInbox, aProxy, linesOf, listenOnce, sendAll } from './listening.ts'
 
 describe('catch listen --forward', () => {
   test('catch listen --forward sends on each webhook once and in order, killed and restarted meanwhile', async (t) => {

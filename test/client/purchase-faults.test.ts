@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { createMayfly, MayflyError, sealWhisper, WalletError } from '../../src/client/index.ts'
-import { aBuyer, leavingAt, MINUTE } from '../support/buyer.ts'
 import { books } from '../support/buying.ts'
 import { anInvoice } from '../support/invoice.ts'
 import { LIES, lyingService } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { testWallet } from '../support/wallet.ts'
+import { aBuyer, leavingAt, MINUTE } from './buyer.ts'
 
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
 

@@ -7,10 +7,10 @@ import {
   type PurchaseStore,
   WalletError,
 } from '../../src/client/index.ts'
-import { aBuyer, Killed, mortalStore } from '../support/buyer.ts'
 import { books } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
+import { aBuyer, Killed, mortalStore } from './buyer.ts'
 
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
 

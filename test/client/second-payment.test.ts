@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { createHttp } from '../../src/client/http.ts'
 import { MayflyError, type Wallet, type WalletAnswer, WalletError } from '../../src/client/index.ts'
 import { createPayments } from '../../src/client/payments.ts'
-import { aBuyer, Killed, leavingAt, MINUTE, mortalStore, named } from '../support/buyer.ts'
 import { books } from '../support/buying.ts'
 import { anInvoice } from '../support/invoice.ts'
+import { aBuyer, Killed, leavingAt, MINUTE, mortalStore, named } from './buyer.ts'
 
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rewind, signOff, storeBeat } from '../../src/db/clock-store.ts'
-import { shapeOf } from '../support/schema.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
+import { shapeOf } from './shape.ts'
 
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const HOUR = 60 * 60_000

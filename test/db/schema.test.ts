@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { shapeOf } from '../support/schema.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { shapeOf } from './shape.ts'
 
 const FILE = new URL('./schema.txt', import.meta.url)
 const ENGINES = ['sqlite', 'postgres']

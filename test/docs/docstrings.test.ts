@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { assertTyped } from '../support/typed-examples.ts'
+import { assertTyped } from './typed-examples.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const sdk = join(root, 'src/client/index.ts')

@@ -9,7 +9,7 @@ import { SDK_PHRASES } from '../../src/client/errors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { startServer } from '../support/server.ts'
-import { assertTyped } from '../support/typed-examples.ts'
+import { assertTyped } from './typed-examples.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const sdk = join(root, 'src/client/index.ts')

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
-import { assertTyped } from '../support/typed-examples.ts'
+import { assertTyped } from './typed-examples.ts'
 
 const page = await readFile(new URL('../../docs/switch.md', import.meta.url), 'utf8')
 const blocks = (language: string): string[] =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register } from '../support/gate.ts'
 import { startServer } from '../support/server.ts'
-import { replay } from '../support/transcripts.ts'
+import { replay } from './transcripts.ts'
 
 /** The pages that show requests and their answers, and how many such walks each has. */
 const WALKS = { 'agents.md': 3, 'payments.md': 9, 'gate.md': 3 }

@@ -8,7 +8,7 @@ import { type CommandEnded, commandLine, WITH_WALLET } from '../support/command-
 import { paidInvoices } from '../support/mcp-money.ts'
 import { startServer } from '../support/server.ts'
 
-const KILLER = fileURLToPath(new URL('../support/kill-at-write.mjs', import.meta.url))
+const KILLER = fileURLToPath(new URL('./kill-at-write.mjs', import.meta.url))
 /** The invoice, the claim, the proof, the capability, and the name that is left. */
 const WRITES = 5
 const SEND = ['whisper', 'send', '--name', 'note']

@@ -18,10 +18,10 @@ import { Mppx } from 'mppx/client'
 import type { CatchCapability, PulseCapability, WhisperCapability } from '../../src/client/index.ts'
 import type { After } from '../support/folder.ts'
 import { mppxLightning } from '../support/mppx.ts'
-import { startProxy } from '../support/proxy.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { useInbox } from './lnd-market.ts'
+import { startProxy } from './payment-proxy.ts'
 import { buyAsL402kit, buyAsL402Requests, buyAsLnget } from './url-clients.ts'
 
 /** A wallet that counts. `afterPaying` runs before the client hears of the payment. */

@@ -19,7 +19,7 @@ import { sellingOver } from './lnd-market.ts'
 import { shareNodes } from './shared-nodes.ts'
 
 const run = promisify(execFile)
-const VERIFIER = fileURLToPath(new URL('../support/verify-receipt.ts', import.meta.url))
+const VERIFIER = fileURLToPath(new URL('./verify-receipt.ts', import.meta.url))
 
 describe('GATE over LND', { skip: await missingNodes() }, () => {
   const nodes = shareNodes()

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { type Ask, behindEach, type Site } from '../support/behind.ts'
 import { until } from '../support/until.ts'
+import { type Ask, behindEach, type Site } from './behind.ts'
 
 const BUY = '/api/buy/catch/spark'
 /** What no proxy may write to a log: it stands in paths, queries and headers of the requests below. */

@@ -8,13 +8,13 @@ import { test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CatchCapability } from '../../src/client/index.ts'
-import { type Ask, behindEach } from '../support/behind.ts'
 import {
   l402Authorization,
   l402Challenges,
   paymentAuthorization,
   paymentChallenges,
 } from '../support/payer.ts'
+import { type Ask, behindEach } from './behind.ts'
 
 const BUY = '/api/buy/catch/spark'
 const MIB = 1024 * 1024

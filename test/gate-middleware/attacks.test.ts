@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, type GateOptions, memoryStore } from '../../src/gate-middleware/middleware.ts'
-import { anApi, FORMS, type Form, type Handler, send } from '../support/gate-forms.ts'
-import { aShop, proofOf } from '../support/gate-middleware.ts'
 import { until } from '../support/until.ts'
+import { anApi, FORMS, type Form, type Handler, send } from './forms.ts'
+import { aShop, proofOf } from './shop.ts'
 
 const MIB = 1024 * 1024
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGate, fileStore } from '../../src/gate-middleware/middleware.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { aShop, aVisit, proofOf } from '../support/gate-middleware.ts'
+import { aShop, aVisit, proofOf } from './shop.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

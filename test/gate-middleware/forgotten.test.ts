@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { aShop, aVisit, proofOf } from '../support/gate-middleware.ts'
+import { aShop, aVisit, proofOf } from './shop.ts'
 
 test('a fetch-style handler forgets a visitor once it has answered', async (t) => {
   const shop = await aShop(t)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import Fastify from 'fastify'
 import type { GateQuote } from '../../src/client/index.ts'
-import { aShop, proofOf } from '../support/gate-middleware.ts'
 import { serve } from '../support/serving.ts'
+import { aShop, proofOf } from './shop.ts'
 
 describe('Fastify', () => {
   test('Fastify parses the body as ever, after the payment', async (t) => {

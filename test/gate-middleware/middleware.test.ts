@@ -5,9 +5,9 @@ import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, fileStore } from '../../src/gate-middleware/middleware.ts'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { aShop, aVisit, proofOf, URL_OF_CAT } from '../support/gate-middleware.ts'
 import { serve } from '../support/serving.ts'
 import { query } from '../support/store.ts'
+import { aShop, aVisit, proofOf, URL_OF_CAT } from './shop.ts'
 
 describe('a fetch-style handler', () => {
   test('a fetch-style handler answers a visitor who has paid, and shows the receipt', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGate } from '../../src/gate-middleware/middleware.ts'
 import { register } from '../support/gate.ts'
-import { aShop, aVisit, proofOf, URL_OF_CAT, type Visit } from '../support/gate-middleware.ts'
+import { aShop, aVisit, proofOf, URL_OF_CAT, type Visit } from './shop.ts'
 
 test('a receipt lets one of 50 requests at once in', async (t) => {
   const shop = await aShop(t)

@@ -9,7 +9,7 @@ import {
   memoryStore,
 } from '../../src/gate-middleware/middleware.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { aShop, aVisit, proofOf } from '../support/gate-middleware.ts'
+import { aShop, aVisit, proofOf } from './shop.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

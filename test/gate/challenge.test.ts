@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { createGateChallenges } from '../../src/gate/challenge.ts'
 import type { IntentRow } from '../../src/gate/store.ts'
 import type { PaymentCredential } from '../../src/protocol/payment-auth.ts'
-import { anIntent } from '../support/gate-store.ts'
 import { paymentChallengeIn } from '../support/payer.ts'
+import { anIntent } from './rows.ts'
 
 const KEY = new Uint8Array(32).fill(1)
 const intent = (changes: Partial<IntentRow> = {}): IntentRow => ({

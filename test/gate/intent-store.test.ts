@@ -8,15 +8,7 @@ import {
   type IntentRow,
   purgeUnpaid,
 } from '../../src/gate/store.ts'
-import {
-  aGateStore,
-  anIntent,
-  authorized,
-  END,
-  PROJECTS,
-  refusal,
-  T,
-} from '../support/gate-store.ts'
+import { aGateStore, anIntent, authorized, END, PROJECTS, refusal, T } from './rows.ts'
 
 test('a project has so many intents that await payment, and those of others, paid or over, do not count', async (t) => {
   const { run, insert } = await aGateStore(t)

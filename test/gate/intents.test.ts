@@ -6,8 +6,8 @@ import { Problem } from '../../src/http/errors.ts'
 import { base62 } from '../../src/lib/base62.ts'
 import { createSecrets, keyedHash } from '../../src/secrets/secrets.ts'
 import { aGate, aRequest, pay, QUOTE_SECONDS, SECRET } from '../support/gate.ts'
-import { copiesOf } from '../support/gate-store.ts'
 import { unit } from '../support/unit.ts'
+import { copiesOf } from './rows.ts'
 
 const MINUTE = 60_000
 

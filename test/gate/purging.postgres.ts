@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { askProviderAgain, purgeUnpaid } from '../../src/gate/store.ts'
-import { aGateStore, anIntent, authorized, END } from '../support/gate-store.ts'
 import { duringChange } from '../support/locks.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
+import { aGateStore, anIntent, authorized, END } from './rows.ts'
 
 for (const [what, change] of [
   ['whose provider the operator lets us ask again', [askProviderAgain('honoured', END + 2)]],

@@ -8,7 +8,7 @@ import {
   honourIntent,
   renewReceipt,
 } from '../../src/gate/store.ts'
-import { aGateStore, anIntent, authorized, newReceipt, refusal, T } from '../support/gate-store.ts'
+import { aGateStore, anIntent, authorized, newReceipt, refusal, T } from './rows.ts'
 
 test('a payment for a project that is gone, or for no intent, changes nothing', async (t) => {
   const { db, insert, run, row } = await aGateStore(t)

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { hex, utf8 } from '../../src/lib/bytes.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields, payeeOf } from '../../src/protocol/bolt11-sign.ts'
+import vectors from '../vectors/bolt11.json' with { type: 'json' }
 import {
   adversarial,
   bytes,
@@ -14,8 +15,7 @@ import {
   invoiceOf,
   own,
   withHighS,
-} from '../support/bolt11.ts'
-import vectors from '../vectors/bolt11.json' with { type: 'json' }
+} from './bolt11.ts'
 
 for (const vector of vectors.own) {
   test(`an invoice is read, and its payee named: ${vector.name}`, () => {

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { bytesToWords, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { decodeInvoice, InvalidInvoice, TAG } from '../../src/protocol/bolt11.ts'
 import { payeeOf } from '../../src/protocol/bolt11-sign.ts'
+import vectors from '../vectors/bolt11.json' with { type: 'json' }
 import {
   aText,
   D,
@@ -20,8 +21,7 @@ import {
   refuses,
   S,
   SIGNATURE_WORDS,
-} from '../support/bolt11.ts'
-import vectors from '../vectors/bolt11.json' with { type: 'json' }
+} from './bolt11.ts'
 
 for (const vector of vectors.adversarial) {
   test(`an invoice that could mislead is judged right: ${vector.name}`, () => {

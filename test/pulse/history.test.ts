@@ -4,8 +4,8 @@ import { suite, test } from 'node:test'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { historyPage, placeOf } from '../../src/pulse/history.ts'
 import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-schema.ts'
-import { aMonitor, DAY, SECOND, shortOf, T } from '../support/pulse-history.ts'
 import { unit } from '../support/unit.ts'
+import { aMonitor, DAY, SECOND, shortOf, T } from './history.ts'
 
 test('a monitor that was never pinged has an empty history and no uptime', async (t) => {
   const { page } = await aMonitor(t)

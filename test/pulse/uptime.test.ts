@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { MAX_SPELLS } from '../../src/pulse/history.ts'
-import { aMonitor, DAY, SECOND, seconds, shortOf, T } from '../support/pulse-history.ts'
 import { unit } from '../support/unit.ts'
+import { aMonitor, DAY, SECOND, seconds, shortOf, T } from './history.ts'
 
 suite('uptime', () => {
   const share = (value: number): number => Math.floor(value * 1e6) / 1e6

@@ -9,10 +9,10 @@ import { readPlans, refuseUnknownProducts } from '../../src/service/catalog.ts'
 import { ConfigError, readConfig } from '../../src/service/config.ts'
 import { readAllPlans, SOLD_FACTS } from '../../src/service/products.ts'
 import { purchase } from '../support/buying.ts'
-import { messageOf } from '../support/config.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { L402, paidOrderVia } from '../support/wallet-flow.ts'
+import { messageOf } from './refusals.ts'
 
 const CATCH = { product: 'catch', schema: CatchPlan, builtIn: CATCH_PLANS }
 

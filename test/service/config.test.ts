@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { BACKEND_FORMS } from '../../src/lightning/urls.ts'
 import { type Config, OPTIONS, readConfig, serviceUrl } from '../../src/service/config.ts'
-import { messageOf } from '../support/config.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { messageOf } from './refusals.ts'
 
 const SECRET = '5e'.repeat(32)
 const OLDER = 'a1'.repeat(32)

@@ -14,9 +14,9 @@ import {
 import { ConfigError, readConfig } from '../../src/service/config.ts'
 import { ALL_LIMITS } from '../../src/service/products.ts'
 import { readRates } from '../../src/service/rates.ts'
-import { messageOf } from '../support/config.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { messageOf } from './refusals.ts'
 
 const RATES = Object.fromEntries(
   ALL_LIMITS.map(({ name, perMinute, burst }) => [name, { perMinute, burst }]),

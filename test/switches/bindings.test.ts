@@ -9,8 +9,8 @@ import {
 } from '../../src/switches/switches.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabase } from '../support/store.ts'
-import { aMonitor, DAY, MONITOR, OTHER, T } from '../support/switches.ts'
 import { unit } from '../support/unit.ts'
+import { aMonitor, DAY, MONITOR, OTHER, T } from './monitors.ts'
 
 const MINUTE = 60_000
 

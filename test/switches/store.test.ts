@@ -15,8 +15,8 @@ import {
 } from '../../src/switches/store.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabase } from '../support/store.ts'
-import { aMonitor, DAY, MONITOR, OTHER, T } from '../support/switches.ts'
 import { unit } from '../support/unit.ts'
+import { aMonitor, DAY, MONITOR, OTHER, T } from './monitors.ts'
 
 test('a monitor that lasts longer keeps what waits for it for as long, and nothing of another monitor', async (t) => {
   const { run, bound, binding } = await aStore(t)

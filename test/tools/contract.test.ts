@@ -10,8 +10,8 @@ import { containsToken } from '../../src/lib/ids.ts'
 import { TOOL_NAMES } from '../../src/tools/tools.ts'
 import { commandLine } from '../support/command-line.ts'
 import { query } from '../support/store.ts'
-import { type Answered, KINDS, openHost, readIn } from '../support/tools.ts'
 import { until } from '../support/until.ts'
+import { type Answered, KINDS, openHost, readIn } from './hosts.ts'
 
 /** What an agent is asked for takes no more calls, besides those that pay. */
 const MOST_CALLS = 3

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { StoreUnusable } from '../../../src/db/db.ts'
 import { openPostgres, type PostgresOptions } from '../../../src/db/postgres/postgres.ts'
-import { type PoolerOptions, startPooler } from '../../support/pooler.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { ownedTimers } from '../../support/timers.ts'
+import { type PoolerOptions, startPooler } from './pooler.ts'
 
 const SHARED = new StoreUnusable(
   'A pooler in front of PostgreSQL gives each transaction another session. ' +

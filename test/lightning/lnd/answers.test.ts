@@ -4,15 +4,8 @@ import { test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import { createLnd } from '../../../src/lightning/lnd/lnd.ts'
-import {
-  invoice,
-  MACAROON,
-  newInvoice,
-  PAYMENT_HASH,
-  send,
-  startFakeLnd,
-} from '../../support/fake-lnd.ts'
 import type { Fault } from '../../support/stand-ins/http-server.ts'
+import { invoice, MACAROON, newInvoice, PAYMENT_HASH, send, startFakeLnd } from './fake-lnd.ts'
 
 const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
 const MADE = 'POST /v1/invoices'

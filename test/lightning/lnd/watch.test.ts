@@ -5,15 +5,8 @@ import { test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLnd, type LndOptions } from '../../../src/lightning/lnd/lnd.ts'
 import { MAX_BODY_BYTES } from '../../../src/lightning/node/http.ts'
-import {
-  invoice,
-  MACAROON,
-  send,
-  settledHash,
-  settlement,
-  startFakeLnd,
-} from '../../support/fake-lnd.ts'
 import { until } from '../../support/until.ts'
+import { invoice, MACAROON, send, settledHash, settlement, startFakeLnd } from './fake-lnd.ts'
 
 test("LND's watch asks for what came after the cursor, and moves the cursor on", async () => {
   await using world = await aWorld({ from: 7 })

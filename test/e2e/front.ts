@@ -11,9 +11,9 @@ import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { promisify } from 'node:util'
 import { Agent } from 'undici'
-import { type After, temporaryFolder } from './folder.ts'
-import { createProcesses, type Processes } from './nodes/processes.ts'
-import { until } from './until.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { createProcesses, type Processes } from '../support/nodes/processes.ts'
+import { until } from '../support/until.ts'
 
 export type ProxyName = 'nginx' | 'caddy'
 

@@ -1,5 +1,5 @@
 /** Monitors for tests of switches. */
-import { newMonitor } from './pulse-monitor.ts'
+import { newMonitor } from '../support/pulse-monitor.ts'
 
 export const DAY = 24 * 60 * 60_000
 /** When it is in these tests. */

@@ -1,7 +1,7 @@
 /** Secrets of a running server that wait for the silence of a monitor. */
 import type { PulseCapability, SharedWhisper } from '../../src/client/index.ts'
-import { aMonitor, ping } from './pulse.ts'
-import type { TestServer } from './server.ts'
+import { aMonitor, ping } from '../support/pulse.ts'
+import type { TestServer } from '../support/server.ts'
 
 /** A monitor of a minute and a minute that was pinged, and a secret that waits for it. */
 export async function aSwitch(server: TestServer) {

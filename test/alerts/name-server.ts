@@ -1,8 +1,8 @@
 /** A name server of the test's own. It answers what the test says, and may be silent. */
 import { createSocket } from 'node:dgram'
 import dns from 'node:dns'
-import type { After } from './folder.ts'
-import { until } from './until.ts'
+import type { After } from '../support/folder.ts'
+import { until } from '../support/until.ts'
 
 /** @param addressOf the IPv4 address of a name, or null for silence. Names have no IPv6 address. */
 export async function aNameServer(t: After, addressOf: (name: string) => string | null) {

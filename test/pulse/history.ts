@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { historyPage, placeOf } from '../../src/pulse/history.ts'
 import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-schema.ts'
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
-import type { After } from './folder.ts'
-import { aMonitor as aPulseMonitor, SECOND, T } from './pulse-monitor.ts'
+import type { After } from '../support/folder.ts'
+import { aMonitor as aPulseMonitor, SECOND, T } from '../support/pulse-monitor.ts'
 
-export { DAY, SECOND, T } from './pulse-monitor.ts'
+export { DAY, SECOND, T } from '../support/pulse-monitor.ts'
 
 type Page = { limit?: number; cursor?: string | null; type?: 'late' | null }
 

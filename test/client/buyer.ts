@@ -13,9 +13,9 @@ import {
 } from '../../src/client/index.ts'
 import { planOrder } from '../../src/client/order-requests.ts'
 import { createPayments } from '../../src/client/payments.ts'
-import type { After } from './folder.ts'
-import { startServer } from './server.ts'
-import { testWallet } from './wallet.ts'
+import type { After } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { testWallet } from '../support/wallet.ts'
 
 export const MINUTE = 60_000
 

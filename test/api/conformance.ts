@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { createEventParser, type StreamEvent } from '../../src/client/event-stream.ts'
-import type { Answer, Document, Operation } from './openapi.ts'
+import type { Answer, Document, Operation } from '../support/openapi.ts'
 
 /** On every answer; the document does not repeat them for each. */
 const ALWAYS = ['cache-control', 'x-content-type-options']

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type After, temporaryFolder } from './folder.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -4,9 +4,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import type { After } from './folder.ts'
-import { send } from './http.ts'
-import { serve } from './serving.ts'
+import type { After } from '../support/folder.ts'
+import { send } from '../support/http.ts'
+import { serve } from '../support/serving.ts'
 
 type Answer = Awaited<ReturnType<typeof send>>
 

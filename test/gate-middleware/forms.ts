@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import Fastify from 'fastify'
 import type { Gate } from '../../src/gate-middleware/middleware.ts'
-import { serve } from './serving.ts'
+import { serve } from '../support/serving.ts'
 
 export const FORMS = ['express', 'fastify', 'fetch'] as const
 export type Form = (typeof FORMS)[number]

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { type Agent, type Dispatcher, request, fetch as undiciFetch } from 'undici'
 import { type CatchCapability, createMayfly, type Mayfly } from '../../src/client/index.ts'
-import { type After, temporaryFolder } from './folder.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { payAt } from '../support/payer.ts'
+import { freePort } from '../support/ports.ts'
+import { type Program, startProgram } from '../support/program.ts'
 import { type Front, missingProxy, type ProxyName, startFront } from './front.ts'
-import { payAt } from './payer.ts'
-import { freePort } from './ports.ts'
-import { type Program, startProgram } from './program.ts'
 
 export type Ask = {
   method?: string

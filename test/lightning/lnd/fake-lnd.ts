@@ -1,7 +1,12 @@
 /** A loopback HTTP server in place of LND, for answers that a real LND does not give. */
 import type { ServerResponse } from 'node:http'
-import { anInvoice } from './invoice.ts'
-import { type Fault, sendJson, sendText, startStandIn } from './stand-ins/http-server.ts'
+import { anInvoice } from '../../support/invoice.ts'
+import {
+  type Fault,
+  sendJson,
+  sendText,
+  startStandIn,
+} from '../../support/stand-ins/http-server.ts'
 
 export const MACAROON = '0201036c6e64'.padEnd(128, '7')
 export const PAYMENT_HASH = 'ab'.repeat(32)

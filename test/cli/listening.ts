@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { fixedAddress } from './address.ts'
-import type { CommandLine } from './command-line.ts'
-import type { After } from './folder.ts'
-import { freePort } from './ports.ts'
-import { serve } from './serving.ts'
-import { aUser } from './user.ts'
+import { fixedAddress } from '../support/address.ts'
+import type { CommandLine } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
+import { freePort } from '../support/ports.ts'
+import { serve } from '../support/serving.ts'
+import { aUser } from '../support/user.ts'
 
 export async function anInbox(t: After) {
   const { url, cli } = await aUser(t, { hooks: 'catch' })

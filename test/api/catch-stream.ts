@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import { Pool } from 'undici'
 import { createEventParser, type StreamEvent } from '../../src/client/event-stream.ts'
 import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
-import type { TestServer } from './server.ts'
+import type { TestServer } from '../support/server.ts'
 
 const SENDERS = 64
 

@@ -4,8 +4,8 @@
  */
 import { createServer, type Socket } from 'node:net'
 import { Client } from 'pg'
-import type { After } from './folder.ts'
-import { serve } from './serving.ts'
+import type { After } from '../../support/folder.ts'
+import { serve } from '../../support/serving.ts'
 
 export type PoolerOptions = {
   mode: 'session' | 'transaction' | 'statement'

@@ -6,12 +6,12 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
 import { Pool } from 'undici'
-import type { After } from '../folder.ts'
-import { freePort } from '../ports.ts'
-import { serve } from '../serving.ts'
-import type { Chain } from './chain.ts'
-import { readCertificate } from './chain.ts'
-import { type JsonObject, object, string } from './json.ts'
+import type { After } from '../support/folder.ts'
+import type { Chain } from '../support/nodes/chain.ts'
+import { readCertificate } from '../support/nodes/chain.ts'
+import { type JsonObject, object, string } from '../support/nodes/json.ts'
+import { freePort } from '../support/ports.ts'
+import { serve } from '../support/serving.ts'
 
 export type LdkNode = Awaited<ReturnType<typeof startLdkNode>>
 

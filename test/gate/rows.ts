@@ -11,9 +11,9 @@ import {
   type NewIntent,
   type ReceiptRow,
 } from '../../src/gate/store.ts'
-import type { After } from './folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
-import { unit } from './unit.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 export const T = 1_800_000_000_000
 /** When an intent of these tests is honoured no more. */
