@@ -10,6 +10,7 @@ import { GONE, stateOf } from './status.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 import { A, checkName, findKept, forget, isSaved } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
+import { inVault } from './vault/vault.ts'
 
 export const addForget = client({
   command: 'forget',
@@ -34,8 +35,17 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     if (!yes && isHere) await allowForgetting(cli, name)
     const lost = open === null || yes ? null : await whatIsLost(cli, name, open.record)
     if (lost !== null) await confirm(cli, name, lost)
-    if (open !== null) dropPurchase(cli, name)
-    forget(cli, name)
+    inVault(cli, (db) => {
+      const here = { ...cli, db }
+      const now = findPurchase(here, name)
+      const isOther = now !== null && now.record.revision !== open?.record.revision
+      // Another command may have paid, or bought it, while the service or the person was asked.
+      if (isOther || (isSaved(here, name) && !isHere)) {
+        throw new CliError(`${name} has changed meanwhile, so nothing was forgotten.`)
+      }
+      dropPurchase(here, name)
+      forget(here, name)
+    })
     cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
   },
 })

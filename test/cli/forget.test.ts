@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { WITH_WALLET } from '../support/command-line.ts'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { ownPort } from '../support/ports.ts'
+import { startServer } from '../support/server.ts'
+import { between } from '../support/serving.ts'
 import { aUser, interrupted, statesOf } from '../support/user.ts'
 import { putSaved, savedText } from '../support/vault.ts'
 
@@ -29,6 +32,39 @@ test('forgetting a purchase whose invoice still stands is refused, and one that 
   assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
   assert.deepEqual(await statesOf(cli), [])
 })
+
+for (const isBought of [false, true]) {
+  const meanwhile = isBought ? 'has bought' : 'is paying'
+  test(`forgetting a purchase that failed leaves what another command ${meanwhile} meanwhile`, async (t) => {
+    const server = await startServer(t)
+    const polled = Promise.withResolvers<ServerResponse>()
+    const paying = Promise.withResolvers<void>()
+    let isBroke = true
+    const url = await between(t, server.url, (path, response) => {
+      const isPayment = path === '/simulator/pay'
+      if (isPayment && isBroke) response.writeHead(400).end('{}')
+      else if (isPayment && !isBought) paying.resolve()
+      else if (isBroke && path.startsWith('/api/payments/order_')) polled.resolve(response)
+      else return false
+      return true
+    })
+    const cli = await commandLine(t, url)
+    const buy = ['buy', 'catch', '--name', 'hooks']
+    assert.equal((await cli.run(buy, WITH_WALLET)).code, 3)
+    const forgetting = cli.run(['forget', 'hooks'])
+    const answer = await polled.promise
+    isBroke = false
+    const other = cli.start(buy, WITH_WALLET)
+    await (isBought ? other.ended : paying.promise)
+    answer.writeHead(402).end('{"settled":false}')
+    const { code, err } = await forgetting
+    assert.equal(code, 1)
+    assert.match(err, /hooks has changed meanwhile, so nothing was forgotten/)
+    assert.deepEqual(await statesOf(cli), [isBought ? 'hooks saved' : 'hooks buying'])
+    other.child.kill('SIGKILL')
+    await other.ended
+  })
+}
 
 test('forgetting what may be paid, or good, is refused while the service does not answer, and goes with --yes', async (t) => {
   const { cli, server } = await aUser(t, { hooks: 'catch' }, await ownPort())
