@@ -41,7 +41,7 @@ for era in legacy modern; do
     --tool-arg "token=$owner" >"$work/read"
   test "$(value '.content.map(({ text }) => JSON.parse(text).webhooks[0].body.untrustedText).join()' <"$work/read")" = '{"ok":true}'
   inspect --method tools/call --tool-name extend --tool-arg "publicId=$inbox" --tool-arg planId=spark \
-    --header "Authorization: Bearer $owner" >"$work/asked"
+    --tool-arg "token=$owner" >"$work/asked"
   order=$(value .structuredContent.quote.orderId <"$work/asked")
   bolt11=$(value .structuredContent.quote.bolt11 <"$work/asked")
   curl --silent --fail --output "$work/paid" "$url/simulator/pay" \
