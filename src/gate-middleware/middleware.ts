@@ -9,12 +9,13 @@
  * ```
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import { Readable } from 'node:stream'
 import { concat } from '../lib/bytes.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import { isPublicAddress, visitorNetwork } from '../protocol/ip-address.ts'
 import { createGatekeeper, type GateOptions } from './gatekeeper.ts'
-import { runHandler, watchResponse } from './outcome.ts'
+import { hasLeft, type NodeResponse, runHandler, watchResponse } from './outcome.ts'
 import type { Refused } from './visit.ts'
 
 export type { GateReceipt } from '../protocol/gate-receipt.ts'
@@ -28,12 +29,14 @@ const MAX_DRAINED_BYTES = 4 * MAX_BODY_BYTES
 
 export type FetchHandler = (request: Request, receipt: GateReceipt) => Response | Promise<Response>
 
+type NodeRequest = IncomingMessage | Http2ServerRequest
+
 /** `originalUrl` has the whole path. Express routers remove their prefix from `url`. */
 export type ExpressRequest = IncomingMessage & { originalUrl?: string; body?: unknown }
 
 /** The part of Fastify's reply that the middleware uses. */
 export type FastifyReplyLike = {
-  raw: ServerResponse
+  raw: NodeResponse
   code(status: number): unknown
   headers(headers: Record<string, string>): unknown
   send(body: string): unknown
@@ -52,11 +55,7 @@ export type Gate = {
   /** A `preParsing` hook of Fastify. The body is parsed afterwards as usual. */
   fastify(
     route: string,
-  ): (
-    request: { raw: IncomingMessage },
-    reply: FastifyReplyLike,
-    payload: Readable,
-  ) => Promise<unknown>
+  ): (request: { raw: NodeRequest }, reply: FastifyReplyLike, payload: Readable) => Promise<unknown>
   /** The receipt that admitted a request. Takes Node's request (in Fastify, `request.raw`). */
   receiptOf(request: object): GateReceipt | null
 }
@@ -101,8 +100,8 @@ export function createGate(options: GateOptions): Gate {
     route,
     payload,
   }: {
-    request: ExpressRequest
-    response: ServerResponse
+    request: NodeRequest & { originalUrl?: string }
+    response: NodeResponse
     route: string
     payload: AsyncIterable<Uint8Array>
   }): Promise<{ kind: 'admitted'; body: Uint8Array } | Refused> {
@@ -114,8 +113,8 @@ export function createGate(options: GateOptions): Gate {
       path: request.originalUrl ?? request.url ?? '',
       body,
       network: networkOf(request, request.socket.remoteAddress),
-      header: (name) => request.headersDistinct[name]?.join(', ') ?? null,
-      isGone: () => response.destroyed || response.socket?.destroyed === true,
+      header: (name) => headerOf(request, name),
+      isGone: () => hasLeft(response),
     })
     if (decision.kind === 'refused') return decision
     receipts.set(request, decision.receipt)
@@ -169,7 +168,14 @@ const TOO_LARGE: Refused = {
 const refused = ({ status, headers, body }: Refused): Response =>
   new Response(body, { status, headers })
 
-function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
+/** Every line of a header: Node's `headers` drop the second one of some. */
+function headerOf({ rawHeaders }: NodeRequest, name: string): string | null {
+  const isNamed = (i: number): boolean => rawHeaders[i]?.toLowerCase() === name
+  const lines = rawHeaders.filter((_, i) => i % 2 === 1 && isNamed(i - 1))
+  return lines.length > 0 ? lines.join(', ') : null
+}
+
+function setHeaders(response: NodeResponse, headers: Record<string, string>): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
 }
 

@@ -3,18 +3,30 @@
  * was there. A client that leaves has spent its receipt: the handler goes on, and may have done its work.
  */
 import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Admission } from './visit.ts'
 
+export type NodeResponse = ServerResponse | Http2ServerResponse
+
+/** Whether the client has left before the end of the answer. */
+export const hasLeft = (response: NodeResponse): boolean =>
+  isHttp2(response) ? isCut(response) : response.destroyed || response.socket?.destroyed === true
+
 /** Reports the outcome of a handler that writes to Node's response. What comes after the first report has no effect. */
-export function watchResponse(response: ServerResponse, { spent, failed }: Admission): void {
+export function watchResponse(response: NodeResponse, { spent, failed }: Admission): void {
   // It may have closed while the receipt was noted, and then no event follows.
-  if (response.destroyed) spent()
-  response.once('finish', () => {
-    if (response.statusCode >= 500) void failed()
+  if (hasLeft(response)) spent()
+  response.on('finish', () => {
+    // HTTP/2 finishes an answer also if its client has cut it.
+    if (response.statusCode >= 500 && !(isHttp2(response) && isCut(response))) void failed()
     else spent()
   })
-  response.once('close', spent)
+  response.on('close', spent)
 }
+
+const isHttp2 = (response: NodeResponse): response is Http2ServerResponse => 'stream' in response
+
+const isCut = ({ stream }: Http2ServerResponse): boolean => (stream.rstCode ?? 0) !== 0
 
 /** Runs a fetch-style handler and reports its outcome. */
 export async function runHandler(

@@ -1,13 +1,14 @@
-/** An API behind each of the three forms of the middleware, over real sockets. */
+/** An API behind each form of the middleware, over real sockets. */
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect, constants, type Http2ServerResponse, type IncomingHttpHeaders } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import type { Gate } from '../../src/gate-middleware/middleware.ts'
 import { serve } from '../support/serving.ts'
 
-export const FORMS = ['express', 'fastify', 'fetch'] as const
+export const FORMS = ['express', 'fastify', 'fastify over HTTP/2', 'fetch'] as const
 export type Form = (typeof FORMS)[number]
 
 type Answered = {
@@ -27,15 +28,22 @@ export async function anApi(
 ) {
   /** Numbers of requests: that have arrived, that are over, and whose client had gone before. */
   const seen = { arrived: 0, over: 0, gone: 0 }
-  const watch = (response: ServerResponse): void => {
+  const watch = (response: ServerResponse | Http2ServerResponse): void => {
     seen.arrived++
-    response.once('close', () => {
+    response.on('close', () => {
       seen.over++
-      if (!response.writableFinished) seen.gone++
+      const isWhole =
+        'stream' in response ? response.stream.rstCode === 0 : response.writableFinished
+      if (!isWhole) seen.gone++
     })
   }
-  if (form === 'fastify') {
-    const app = Fastify({ forceCloseConnections: true })
+  const isHttp2 = form === 'fastify over HTTP/2'
+  if (form === 'fastify' || isHttp2) {
+    const options = { forceCloseConnections: true }
+    // The types of both differ in nothing that matters here.
+    const app = isHttp2
+      ? (Fastify({ ...options, http2: true }) as unknown as FastifyInstance)
+      : Fastify(options)
     t.after(() => app.close())
     app.addHook('onRequest', async (_request, reply) => watch(reply.raw))
     app.post('/render/cat', { preParsing: gate.fastify('render') }, async ({ headers }, reply) => {
@@ -51,7 +59,8 @@ export async function anApi(
     })
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
-    return { url: `http://127.0.0.1:${port}/render/cat`, seen }
+    const url = `http://127.0.0.1:${port}/render/cat`
+    return { seen, send: (headers: Fields = {}) => (isHttp2 ? sendHttp2 : sendHttp1)(url, headers) }
   }
   const enter = gate.express('render')
   const fetchForm = gate.fetch('render', async (visit) => {
@@ -76,7 +85,7 @@ export async function anApi(
       )
     })
   })
-  return { url: `${url}/render/cat`, seen }
+  return { seen, send: (headers: Fields = {}) => sendHttp1(`${url}/render/cat`, headers) }
 }
 
 /** Runs a fetch handler like servers on Node. A disconnect aborts the request and cancels the body. */
@@ -107,30 +116,53 @@ async function adapted(
   }
 }
 
+type Fields = Record<string, string>
+
 /** Sends a request on a new connection. */
-export function send(url: string, headers: Record<string, string> = {}) {
-  /** Resolves when the first bytes of the body have arrived. */
-  const begun = Promise.withResolvers<void>()
-  const answer = Promise.withResolvers<{
-    status: number
-    headers: IncomingMessage['headers']
-    body: Buffer
-  }>()
+function sendHttp1(url: string, headers: Fields) {
+  const { answer, begun, read, fail } = anAnswer()
   const outgoing = request(url, { method: 'POST', agent: false, headers })
-  outgoing.on('error', answer.reject)
+  outgoing.on('error', fail)
   outgoing.on('response', (incoming) => {
-    const chunks: Buffer[] = []
-    incoming.on('error', answer.reject)
-    incoming.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      begun.resolve()
-    })
-    incoming.on('end', () => {
-      const { statusCode: status = 0, headers: fields } = incoming
-      answer.resolve({ status, headers: fields, body: Buffer.concat(chunks) })
-    })
+    read(incoming, { status: incoming.statusCode ?? 0, headers: incoming.headers })
   })
   outgoing.end()
+  return { answer, begun, hangUp: () => void outgoing.destroy() }
+}
+
+function sendHttp2(url: string, headers: Fields) {
+  const { answer, begun, read, fail } = anAnswer()
+  const { origin, pathname } = new URL(url)
+  const session = connect(origin)
+  const stream = session.request({ ':method': 'POST', ':path': pathname, ...headers })
+  stream.on('error', fail)
+  stream.on('close', () => session.close())
+  stream.on('response', ({ ':status': status = 0, ...fields }) => {
+    read(stream, { status, headers: fields })
+  })
+  stream.end()
+  return { answer, begun, hangUp: () => stream.close(constants.NGHTTP2_CANCEL) }
+}
+
+type Head = { status: number; headers: IncomingHttpHeaders }
+
+function anAnswer() {
+  /** Resolves when the first bytes of the body have arrived. */
+  const begun = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<Head & { body: Buffer }>()
   answer.promise.catch(() => {})
-  return { answer: answer.promise, begun: begun.promise, hangUp: () => void outgoing.destroy() }
+  return {
+    begun: begun.promise,
+    answer: answer.promise,
+    fail: answer.reject,
+    read(stream: Readable, head: Head): void {
+      const chunks: Buffer[] = []
+      stream.on('error', answer.reject)
+      stream.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        begun.resolve()
+      })
+      stream.on('end', () => answer.resolve({ ...head, body: Buffer.concat(chunks) }))
+    },
+  }
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:http2'
 import { describe, test } from 'node:test'
 import Fastify from 'fastify'
 import type { GateQuote } from '../../src/client/index.ts'
@@ -37,6 +39,21 @@ describe('Fastify', () => {
       headers: proofOf(ping, await shop.pay(ping.bolt11)),
     })
     assert.equal(await pong.text(), 'pong')
+  })
+
+  test('Fastify over HTTP/2 answers a body that is too large', async (t) => {
+    const shop = await aShop(t)
+    const app = Fastify({ http2: true })
+    app.post('/render/cat', { preParsing: shop.gate.fastify('render') }, async () => 'a cat')
+    const session = connect(await app.listen({ port: 0 }))
+    t.after(() => {
+      session.destroy()
+      return app.close()
+    })
+    const stream = session.request({ ':method': 'POST', ':path': '/render/cat' })
+    stream.end('x'.repeat(2 * 1024 * 1024))
+    const [head] = await once(stream, 'response')
+    assert.equal(head[':status'], 413)
   })
 })
 
