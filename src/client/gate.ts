@@ -47,11 +47,7 @@ export type GateOutcome = GateAuthorization | GatePending
  */
 export type GateClient = ReturnType<typeof createGateClient>
 
-export function createGateClient(
-  http: Http,
-  { projectId, capability }: GateProject,
-  { issuer, now = Date.now }: { issuer: string; now?: () => number },
-) {
+export function createGateClient(http: Http, { projectId, capability }: GateProject) {
   async function outcome(asked: ApiRequest): Promise<GateOutcome> {
     const answer = await http.request({ ...asked, token: capability, isRepeatable: true })
     if (answer.status === 200 || answer.status === 402) return outcomeOf(answer)
@@ -108,7 +104,7 @@ export function createGateClient(
     ): Promise<GateReceipt> {
       const keys = await fetchGateKeys(http, { ...options, isRepeatable: true })
       if (!request) return verifyGateReceipt(receipt, { keys, projectId })
-      const verdict = await verifyFor(receipt, keys, { projectId, issuer, request, now: now() })
+      const verdict = await verifyFor(receipt, keys, { projectId, request, now: Date.now() })
       if (verdict.outcome === 'ok') return verdict.receipt
       throw new MayflyError('invalid receipt', 0)
     },
@@ -195,16 +191,11 @@ export function requestGiveBack(
 export async function verifyFor(
   receipt: string,
   keys: readonly GateKey[],
-  {
-    projectId,
-    issuer,
-    request,
-    now,
-  }: { projectId: string; issuer: string | null; request: ProtectedRequest; now: number },
+  { projectId, request, now }: { projectId: string; request: ProtectedRequest; now: number },
 ): Promise<AdmissionVerdict> {
   const { route, method, path, body = new Uint8Array() } = request
   const requestDigest = await gateRequestDigest({ project: projectId, route, method, path, body })
-  const admission = { issuer, audience: projectId, route, method, path, requestDigest, now }
+  const admission = { audience: projectId, route, method, path, requestDigest, now }
   return verifyAdmission(receipt, keys, admission)
 }
 

@@ -304,6 +304,6 @@ function clientOf<Paid extends PurchaseFromWallet>({
       pulsePublicStatus(http, publicStatusId, options),
     ...createWhisperClient<Paid>(http, payments),
     /** The client of GATE (private beta), for the server of a registered project. */
-    gate: (project: GateProject) => createGateClient(http, project, { issuer: service }),
+    gate: (project: GateProject) => createGateClient(http, project),
   }
 }

@@ -23,8 +23,6 @@ import {
 export type GateOptions = GateProject & {
   /** The address of the GATE service. */
   url: string
-  /** The issuer that receipts must name. Default: any, if the service's keys signed them. */
-  issuer?: string
   /** Remembers the used receipts. Default: in the memory of this process. */
   store?: ReplayStore
   /**
@@ -47,7 +45,6 @@ export function createGatekeeper(options: GateOptions) {
     url,
     clock,
     project: options,
-    issuer: options.issuer?.replace(/\/+$/, '') ?? null,
     fetch: (...request) => (options.fetch ?? globalThis.fetch)(...request),
   })
   const admissions = createAdmissions({ service, store, clock })

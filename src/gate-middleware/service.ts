@@ -33,11 +33,10 @@ export type Service = ReturnType<typeof createService>
 export function createService(options: {
   url: string
   project: GateProject
-  issuer: string | null
   fetch: typeof globalThis.fetch
   clock: SteadyClock
 }) {
-  const { issuer, clock } = options
+  const { clock } = options
   const { projectId, capability } = options.project
   const time = createServiceTime(clock)
   const http = createHttp(options.url, async (input, init) => {
@@ -151,7 +150,7 @@ export function createService(options: {
     ): Promise<{ receipt: GateReceipt; isExpired: boolean } | null> {
       const cameAt = clock.monotonic()
       const verifyBy = (keys: readonly GateKey[]) =>
-        verifyFor(text, keys, { projectId, issuer, request: visit, now: time.now() })
+        verifyFor(text, keys, { projectId, request: visit, now: time.now() })
       let verdict = await verifyBy(await ring.keys())
       if (verdict.outcome === 'unknown key') verdict = await verifyBy(await ring.keysAfter(cameAt))
       return 'receipt' in verdict

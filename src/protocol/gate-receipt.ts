@@ -61,8 +61,6 @@ export type AdmissionVerdict = ReceiptVerdict | { outcome: 'expired'; receipt: G
 
 /** What a receipt must match to admit a request. */
 export type Admission = {
-  /** Null accepts any issuer whose keys are given: the keys of a service sign for that service only. */
-  issuer: string | null
   audience: string
   route: string
   method: string
@@ -126,7 +124,8 @@ export async function verifyReceipt(
 }
 
 /**
- * Verifies that the receipt admits this request. The caller must check that it was not used before, by
+ * Verifies that the receipt admits this request. Its issuer is not compared: the keys of a service sign for that
+ * service only, and it may be reached by more than one address. The caller must check that it was not used before, by
  * remembering each `jti` until its `exp`.
  */
 export async function verifyAdmission(
@@ -136,9 +135,8 @@ export async function verifyAdmission(
 ): Promise<AdmissionVerdict> {
   const verdict = await verifyReceipt(receipt, keys)
   if (verdict.outcome !== 'ok') return verdict
-  const { iss, aud, route, htm, htp, req, iat, exp } = verdict.receipt
+  const { aud, route, htm, htp, req, iat, exp } = verdict.receipt
   const seconds = admission.now / 1000
-  if (admission.issuer !== null && iss !== admission.issuer) return refused('another issuer')
   if (aud !== admission.audience) return refused('another project')
   if (route !== admission.route) return refused('another route')
   if (htm !== admission.method || htp !== admission.path) return refused('another request')

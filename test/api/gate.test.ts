@@ -51,6 +51,17 @@ test('a project sells one request, through the SDK, and the operator sees it cou
   )
 })
 
+test('an API that reaches GATE by another address than the public one reads its receipts', async (t) => {
+  const environment = { MAYFLY_GATE: 'on', MAYFLY_BASE_URL: 'https://mayfly.example' }
+  const server = await startServer(t, environment)
+  const gate = server.mayfly.gate(await register(server))
+  const { intentId, bolt11 } = await gate.intent(REQUEST)
+  const outcome = await gate.prove(intentId, await server.pay(bolt11))
+  assert.ok(outcome.settled)
+  const { iss } = await gate.verifyReceipt(outcome.receipt, REQUEST)
+  assert.equal(iss, 'https://mayfly.example')
+})
+
 test('a start under another secret is refused while intents may still be paid', async (t) => {
   const { quoted, restart, clock } = await aShop(t)
   await quoted()

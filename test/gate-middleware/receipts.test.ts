@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGate } from '../../src/gate-middleware/middleware.ts'
 import { register } from '../support/gate.ts'
+import { startServer } from '../support/server.ts'
 import { aShop, aVisit, proofOf, URL_OF_CAT, type Visit } from './shop.ts'
 
 test('a receipt lets one of 50 requests at once in', async (t) => {
@@ -47,10 +48,10 @@ test('a receipt for anything else lets nobody in, and asks for no second payment
 test('a receipt of another project, or of another service, lets nobody in', async (t) => {
   const shop = await aShop(t)
   const receipt = await shop.receipt()
-  const other = await register(shop)
+  const elsewhere = await startServer(t, { MAYFLY_GATE: 'on' })
   for (const options of [
-    { ...shop.options, ...other },
-    { ...shop.options, issuer: 'https://elsewhere.example' },
+    { ...shop.options, ...(await register(shop)) },
+    { ...shop.options, fetch, url: elsewhere.url },
   ]) {
     const answer = await createGate(options).fetch(
       'render',
