@@ -119,14 +119,14 @@ export function parseKept(text: string): Kept | null {
 }
 
 /**
- * An HTTP address that tokens may be sent to, or null. Refuses an address with a password. A URL is read without its line
- * breaks, and what uses it as text, such as `curl -K`, must not see them either.
+ * An HTTP address that tokens may be sent to, or null. No service has a path or a password in its address. An origin
+ * has none of the line breaks without which a URL is read: they could steer what uses it as text, such as `curl -K`.
  */
 function serviceAddress(value: unknown): string | null {
   if (typeof value !== 'string' || !URL.canParse(value)) return null
-  const { protocol, username, password, search, hash, href } = new URL(value)
+  const { protocol, username, password, pathname, search, hash, origin } = new URL(value)
   if (protocol !== 'https:' && protocol !== 'http:') return null
-  return username + password + search + hash === '' ? href.replace(/\/+$/, '') : null
+  return pathname + username + password + search + hash === '/' ? origin : null
 }
 
 /** A time as the service writes it, which a terminal may show. */

@@ -44,8 +44,8 @@ test('reading a capability drops what it does not know, and refuses what is not 
     parseCapability(JSON.stringify({ ...good, ...changes }))
   assert.deepEqual(read({ later: 1 }), { capability, baseUrl, planId: 'spark' })
   // As a line of `curl -K` it would be two, and write a file.
-  const steering = read({ baseUrl: `${baseUrl}/a"\noutput = "x` })
-  assert.equal(steering?.baseUrl, `${baseUrl}/a%22output%20=%20%22x`)
+  assert.equal(read({ baseUrl: `${baseUrl}/a"\noutput = "x` }), null)
+  assert.equal(read({ baseUrl: `${baseUrl}\n` })?.baseUrl, baseUrl)
   for (const changes of [
     { mayfly: 2 },
     { mayfly: '1' },
@@ -62,6 +62,7 @@ test('reading a capability drops what it does not know, and refuses what is not 
     { baseUrl: 'javascript:alert(1)' },
     { baseUrl: 'https://mayfly.example@evil.example' },
     { baseUrl: 'https://mayfly.example/?to=1' },
+    { baseUrl: 'https://mayfly.example/another/service' },
     { baseUrl: undefined },
   ]) {
     assert.equal(read(changes), null, JSON.stringify(changes))
