@@ -50,6 +50,7 @@ export async function runProgram(args: string[]): Promise<number> {
     else await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
+    if (error.code === VERSION_ASKED) printVersion(error.message, isJsonAsked(args))
     if (error.exitCode === 0) return EXIT.ok
     if (isJsonAsked(args)) printUsageError(error)
     return EXIT.usage
@@ -76,7 +77,10 @@ const commandsIn = ([first = '', ...rest]: string[]): string[] =>
 export async function createProgram(...only: string[]): Promise<Command> {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
-    .version(manifest().version, '-V, --version')
+    .option('-V, --version', 'output the version number')
+    .on('option:version', () => {
+      throw new CommanderError(EXIT.ok, VERSION_ASKED, manifest().version)
+    })
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')
     .showSuggestionAfterError()
@@ -133,6 +137,12 @@ function isJsonAsked(args: string[]): boolean {
   // Arguments after `--` belong to another program.
   const end = args.indexOf('--')
   return args.slice(0, end === -1 ? args.length : end).includes('--json')
+}
+
+const VERSION_ASKED = 'mayfly.version'
+
+function printVersion(version: string, isJson: boolean): void {
+  process.stdout.write(`${isJson ? JSON.stringify({ version }) : version}\n`)
 }
 
 function printUsageError({ code, message }: CommanderError): void {

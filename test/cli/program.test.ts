@@ -136,6 +136,8 @@ test('every command has a help with examples, and the page of all is fresh', asy
     assert.match(unknown.err, /^error: unknown command 'nope'/)
   }
   assert.match((await cli.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
+  const { version } = JSON.parse((await cli.run(['--version', '--json'])).out)
+  assert.match(version, /^\d+\.\d+\.\d+$/)
 })
 
 test('text from others cannot steer a terminal', () => {
