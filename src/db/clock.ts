@@ -133,6 +133,8 @@ export async function openClock({
   return {
     now,
     monotonic: machine.monotonic,
+    /** Whether the store takes writes: it took a beat a moment ago. */
+    isBeating: () => now() - beatenAt < GAP_MS,
     /** Reads the time again, and stores that this instance lives. */
     beat,
     /** After a jump or a gap: nothing final may happen now, such as deleting, sealing by age, or revealing. */

@@ -46,8 +46,11 @@ suite('the disk of SQLite is full', { timeout: 600_000 }, () => {
       retryAfter: '2',
     })
     assert.equal((await fetch(`${program.url}/health`)).status, 200)
+    const isReady = async () => (await fetch(`${program.url}/ready`)).status === 200
+    await until('readiness to end', async () => !(await isReady()))
 
     limitFiles(program.pid, 'unlimited')
+    await until('readiness', isReady)
     await service.progress(PROMISES)
     assert.equal(service.programs[0], program)
     assert.deepEqual(await service.close(), [])

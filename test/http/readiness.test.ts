@@ -43,6 +43,16 @@ describe('a part that is away', () => {
     )
   })
 
+  test('a store that answers and takes no writes is named in a 503', async (t) => {
+    const ask = await anApp(t, { isBeating: () => false })
+    assert.deepEqual(await (await ask()).json(), {
+      error: 'not ready',
+      store: 'down',
+      node: 'up',
+      stopping: false,
+    })
+  })
+
   test('a store that failed and is back is ready again', async (t) => {
     let isAway = true
     const clock = manualClock()
@@ -112,13 +122,24 @@ test('the store is asked once a second, however many ask', async (t) => {
   assert.equal(reads, 2)
 })
 
-type Parts = { read?: Db['read']; isNodeReady?: () => boolean; clock?: { now(): number } }
+type Parts = {
+  read?: Db['read']
+  isBeating?: () => boolean
+  isNodeReady?: () => boolean
+  clock?: { now(): number }
+}
 
 async function anApp(t: TestContext, parts: Parts): Promise<() => Promise<Response>> {
-  const { read = async () => [], isNodeReady = () => true, clock = manualClock() } = parts
+  const { read = async () => [], isBeating = () => true, isNodeReady = () => true } = parts
+  const { clock = manualClock() } = parts
   const log = pino({ level: 'silent' })
   const app = await createApp({ log })
-  mountReadiness(app, { db: { read }, clock, isNodeReady, isStopping: () => false })
+  mountReadiness(app, {
+    db: { read },
+    clock: { ...clock, isBeating },
+    isNodeReady,
+    isStopping: () => false,
+  })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
   return () => fetch(`${url}/ready`)

@@ -1,8 +1,9 @@
 /**
- * Readiness: whether a load balancer should send requests to this instance. It is when the store answers
- * and the node takes payments. Load balancers ask often, so the cost is bounded.
+ * Readiness: whether a load balancer should send requests to this instance. It is when the store answers and takes
+ * writes, and the node takes payments. Load balancers ask often, so the cost is bounded.
  */
 import { setImmediate } from 'node:timers/promises'
+import type { ServiceClock } from '../../db/clock.ts'
 import type { Db } from '../../db/db.ts'
 import { unlessAborted } from '../../lib/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -21,7 +22,7 @@ const RETRY_SECONDS = 5
 
 export type Readiness = {
   db: Pick<Db, 'read'>
-  clock: Clock
+  clock: Clock & Pick<ServiceClock, 'isBeating'>
   /** Returns the last known state, and does not call the node. */
   isNodeReady: () => boolean
   isStopping: () => boolean
@@ -62,7 +63,7 @@ export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }:
       },
     },
     async handler(_request, reply) {
-      const store = await isStoreUp()
+      const store = clock.isBeating() && (await isStoreUp())
       const node = isNodeReady()
       const stopping = isStopping()
       if (store && node && !stopping) return { status: 'ready' as const }
