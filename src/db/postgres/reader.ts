@@ -1,10 +1,16 @@
-/** Reads on a few connections: queries that arrive while all are busy share a pipeline. */
+/** Reads on a few connections. Queries that arrive together share a pipeline: to wake a server costs more than to read a row. */
 import { coalesce } from '../coalesce.ts'
 import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
 import type { Slot } from './sessions.ts'
 
-type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => void; tries: number }
+type Job = Query & {
+  /** Whether nothing else shall wait for it. */
+  isLong: boolean
+  resolve: (rows: Row[]) => void
+  reject: (error: Error) => void
+  tries: number
+}
 
 /** Few, so that few queries wait behind a slow one. */
 const QUERIES_IN_PIPELINE = 8
@@ -15,15 +21,13 @@ const MAX_TRIES = 2
 
 export function createReader(slots: Slot[]) {
   const idleSlots = [...slots]
-  let waiting: Job[] = []
+  const waiting: Job[] = []
   const schedule = coalesce(dispatch)
   const wakeups: (() => void)[] = []
 
   function dispatch(): void {
     while (waiting.length > 0 && idleSlots.length > 0) {
-      const fair = Math.ceil(waiting.length / idleSlots.length)
-      const pipeline = waiting.slice(0, Math.min(fair, QUERIES_IN_PIPELINE))
-      waiting = waiting.slice(pipeline.length)
+      const pipeline = waiting.splice(0, pipelineLength(waiting))
       const slot = idleSlots.pop() as Slot
       void run(slot, pipeline).finally(() => {
         idleSlots.push(slot)
@@ -61,12 +65,12 @@ export function createReader(slots: Slot[]) {
   }
 
   return {
-    read: (text: string, values: Value[]): Promise<Row[]> =>
+    read: (text: string, values: Value[], { isLong = false } = {}): Promise<Row[]> =>
       new Promise((resolve, reject) => {
         if (waiting.length >= MAX_WAITING) {
           return reject(new StoreAway('too many reads are waiting'))
         }
-        waiting.push({ text, values, resolve, reject, tries: 0 })
+        waiting.push({ text, values, isLong, resolve, reject, tries: 0 })
         schedule()
       }),
     async idle(): Promise<void> {
@@ -78,4 +82,10 @@ export function createReader(slots: Slot[]) {
       await Promise.all(slots.map((slot) => slot.end()))
     },
   }
+}
+
+function pipelineLength(waiting: Job[]): number {
+  const next = waiting.slice(0, QUERIES_IN_PIPELINE)
+  const long = next.findIndex(({ isLong }) => isLong)
+  return long === -1 ? next.length : Math.max(1, long)
 }
