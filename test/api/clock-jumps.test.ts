@@ -130,13 +130,17 @@ suite('a clock that jumps', () => {
 
   test('a clock that jumps is reported to whoever scrapes the metrics', async (t) => {
     const server = await startServer(t, { MAYFLY_METRICS_PORT: '0' })
-    const held = async () => {
+    const told = async () => {
       const { series } = await scrape(server)
-      return ['clock_reanchors_total', 'clock_held'].map((name) => series.get(`mayfly_${name}`))
+      const names = ['clock_reanchors_total', 'clock_held', 'checkout_open']
+      return names.map((name) => series.get(`mayfly_${name}`))
     }
-    assert.deepEqual(await held(), [0, 0])
+    assert.deepEqual(await told(), [0, 0, 1])
     server.clock.jump(DAY)
     await server.beat()
-    assert.deepEqual(await held(), [1, 1])
+    assert.deepEqual(await told(), [1, 1, 1])
+    server.clock.jump(-DAY)
+    await server.beat()
+    assert.deepEqual(await told(), [2, 1, 0])
   })
 })
