@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { startListening } from '../../src/cli/vault/listening.ts'
+import { findPurchase, leavePurchase } from '../../src/cli/vault/purchases.ts'
 import { inVault, otherProcess, vaultFile } from '../../src/cli/vault/vault.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, WITH_WALLET } from '../support/command-line.ts'
@@ -38,8 +40,13 @@ test('what is written is on the disk, also after a power cut', async (t) => {
   assert.equal(inVault(place, asked), 3)
 })
 
-test('another process holds what it has written within the hour while it lives, whoever runs it', (t) => {
+test('another process holds what it has written within the hour while it lives, whoever runs it', async (t) => {
   const [other, now] = [process.ppid, Date.now()]
+  const place = { folder: await temporaryFolder(t) }
+  const insert = `insert into purchase values ('key', 'hooks', 1, '{"version":1}', $other, $now)`
+  inVault(place, (db) => db.prepare(insert).run({ other, now }))
+  leavePurchase(place, 'hooks')
+  assert.equal(findPurchase(place, 'hooks')?.heldBy, other)
   assert.equal(otherProcess(process.pid, now), null)
   assert.equal(otherProcess(null, now), null)
   assert.equal(otherProcess(other, now), other)
@@ -131,10 +138,14 @@ test('what is forgotten is nowhere in the file any more', async (t) => {
   const { cli } = await aBuyer(t)
   const { out } = await cli.run(['export', 'hooks'])
   const [token = assert.fail()] = /catch_owner_\w+/.exec(out) ?? []
-  const file = vaultFile(cli.folder)
-  assert.ok(readFileSync(file).includes(token))
+  const [inbox = assert.fail()] = /catch_[0-9A-Za-z]{22}/.exec(out) ?? []
+  // How far its listeners got goes with it.
+  startListening(cli, inbox).failed(1)
+  const isThere = () =>
+    [token, inbox].map((text) => readFileSync(vaultFile(cli.folder)).includes(text))
+  assert.deepEqual(isThere(), [true, true])
   assert.equal((await cli.run(['forget', 'hooks', '--yes'])).code, 0)
-  assert.ok(!readFileSync(file).includes(token))
+  assert.deepEqual(isThere(), [false, false])
 })
 
 test('of ten commands that save under one name at once one does, and all others under their own', async (t) => {

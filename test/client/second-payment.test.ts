@@ -248,6 +248,8 @@ test('a wallet may be paying by one call while it refuses the next, so its no is
     )
     assert.equal(wallet.asked.length, 2)
     assert.deepEqual(store.state(), ['paying'])
+    // One that forgets its attempts may pay each of them.
+    assert.equal(store.records()[0]?.invoices[0]?.reservedMsat, keeps ? 100_000 : 200_000)
   }
 })
 
