@@ -23,7 +23,8 @@ export const ROOMS: Record<string, Room> = {
     // What a purchase is told is asked of a server.
     tests: [
       'test/payment/**/*.test.ts',
-      'test/api/{contested,limits,lost-orders,new-orders,order-of-checks,purchase,recover}.test.ts',
+      'test/api/{clock-jumps,contested,limits,lost-orders,new-orders}.test.ts',
+      'test/api/{order-of-checks,purchase,recover}.test.ts',
     ],
   },
   'payment-flows': {
