@@ -1,4 +1,5 @@
 /** `mayfly extend`, and the same for the tool of hosts: buys the plan of what is saved once more, before it ends. */
+import type { PlanId } from '../lib/product-names.ts'
 import { type Cli, client } from './cli.ts'
 import { misuse } from './exit.ts'
 import { type Caller, extension, type Held, resume, savedAs } from './purchase.ts'
@@ -36,20 +37,23 @@ export const addExtend = client({
 /** The new end, or what was sold in place of one that had ended, and the name under which that is saved. */
 export type Done = { expiresAt: string } | { replacement: Held; name: string }
 
-/** A caller that repeats its request says from which end it counts: what lasts longer already is not extended. */
-export type ExtendingCaller = Caller & { endsAt?: number }
+/**
+ * A caller that repeats its request says from which end it counts: what lasts longer already is not extended. One that
+ * has asked the person names the plan that it asked about.
+ */
+export type ExtendingCaller = Caller & { endsAt?: number; planId?: PlanId }
 
 /** Extends what is saved under this name, or continues what was interrupted. @throws CliError */
 export async function extendSaved(
   cli: Cli,
   name: string,
-  { endsAt = Number.POSITIVE_INFINITY, ...caller }: ExtendingCaller = {},
+  { endsAt = Number.POSITIVE_INFINITY, planId, ...caller }: ExtendingCaller = {},
 ): Promise<Done> {
   const held = heldAs(cli, name)
   const open = findPurchase(cli, name)
   const { expiresAt } = held.capability
   if (open === null && Date.parse(expiresAt) > endsAt) return { expiresAt }
-  const planOf = async () => held.planId ?? (await statusOf(cli, held)).planId
+  const planOf = async () => planId ?? held.planId ?? (await statusOf(cli, held)).planId
   const bought =
     open === null
       ? await extension(cli, name, { held, planId: await planOf(), caller })

@@ -145,7 +145,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
     question: `Extend the ${NOUNS[product]} "${name}", which ends at ${new Date(end).toISOString()}, by its plan (${planId})`,
   }
   return paying(call, offer, async (payer, caller) =>
-    extendedAs(session, name, await extendSaved(payer, name, { ...caller, endsAt: end })),
+    extendedAs(session, name, await extendSaved(payer, name, { ...caller, endsAt: end, planId })),
   )
 }
 

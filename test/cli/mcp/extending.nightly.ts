@@ -55,6 +55,14 @@ test('twenty calls at once extend what was bought and pay once, and the next end
   assert.equal(await paidInvoices(server), 3)
 })
 
+test('the plan that the person agrees to is the one that is paid, whatever the saved file says', async (t) => {
+  const { server, home, host, expiresAt, given } = await aBuyer(t)
+  const folder = join(home, 'mayfly')
+  putSaved(folder, 'mine', JSON.stringify({ ...savedAs(home, 'mine'), planId: 'standard' }))
+  assert.equal(endOf(await host.call('extend', given)), later(expiresAt))
+  assert.equal(await paidInvoices(server), 2)
+})
+
 describe('what is not extended', () => {
   test('a wrong end, a whisper, an unknown name and what has ended are refused, and nothing is paid', async (t) => {
     const { server, host, given } = await aBuyer(t)
