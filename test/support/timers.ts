@@ -10,10 +10,11 @@ const WITHIN_MS = 60_000
 export function ownedTimers(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   syncBuiltinESMExports()
-  t.after(() => {
+  const release = (): void => {
     t.mock.timers.reset()
     syncBuiltinESMExports()
-  })
+  }
+  t.after(release)
 
   async function turnsUntil(effect: () => unknown, turn: () => void): Promise<void> {
     const giveUpAt = performance.now() + WITHIN_MS
@@ -26,6 +27,8 @@ export function ownedTimers(t: TestContext) {
   }
 
   return {
+    /** The timers are real again. */
+    release,
     /** Ends the watcher's pauses one after the other, until this is true. */
     sweeps: (effect: () => unknown) => turnsUntil(effect, () => t.mock.timers.tick(15_000)),
     /** Waits until this is true, without ending a pause. */
