@@ -41,13 +41,16 @@ export function createLnurlClient(options: LnurlOptions) {
     max: MAX_REMEMBERED,
   })
 
-  /** Asks a URL that `checkedUrl` accepted. `json` is undefined for an answer that is not JSON. */
-  async function get(url: URL): Promise<{ status: number; json: unknown }> {
+  /**
+   * Asks a URL that `checkedUrl` accepted. Many addresses are at one provider, so they take turns.
+   * @returns `json` is undefined for an answer that is not JSON.
+   */
+  async function get(url: URL, address: string): Promise<{ status: number; json: unknown }> {
     try {
       const { status, body } = await out.send({
         url,
         method: 'GET',
-        from: url.hostname,
+        from: address,
         headers: { accept: 'application/json', 'user-agent': 'lnurl-pay' },
       })
       return { status, json: parseJsonBytes(body) }
@@ -59,7 +62,7 @@ export function createLnurlClient(options: LnurlOptions) {
 
   async function payParams(address: string): Promise<PayParams> {
     const { url } = parseLightningAddress(address, allowed)
-    const answer = await get(url)
+    const answer = await get(url, address)
     const params = readPayParams(requireJson(answer), allowed)
     remembered.set(address, { params, until: clock.monotonic() + REMEMBER_MS })
     return params
@@ -82,16 +85,16 @@ export function createLnurlClient(options: LnurlOptions) {
       const { domain } = parseLightningAddress(address, allowed)
       const params = await rememberedParams(address)
       requireSendable(params, amountMsat)
-      const answer = await get(callbackUrl(params, amountMsat))
+      const answer = await get(callbackUrl(params, amountMsat), address)
       return readInvoice(requireJson(answer), { allowed, callback: params.callback, domain })
     },
 
     /** LUD-21. @throws LnurlError if the provider does not answer or contradicts itself. */
     async verify(
       url: string,
-      invoice: { bolt11: string; paymentHash: string },
+      { address, ...invoice }: { address: string; bolt11: string; paymentHash: string },
     ): Promise<Verification> {
-      const { json } = await get(checkedUrl(url, allowed))
+      const { json } = await get(checkedUrl(url, allowed), address)
       // Any status is read: a provider answers 404 for an invoice that it does not know.
       return readVerification(json, invoice)
     },

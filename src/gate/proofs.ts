@@ -95,9 +95,9 @@ export function createProofs(deps: {
   }
 
   async function isSettled(intent: IntentRow, verify: string): Promise<boolean> {
-    const { bolt11, payment_hash: paymentHash } = intent
+    const { recipient: address, bolt11, payment_hash: paymentHash } = intent
     try {
-      return await provider.isSettled({ bolt11, paymentHash, verify })
+      return await provider.isSettled({ address, bolt11, paymentHash, verify })
     } catch (error) {
       const reason = failureReason(error)
       log.warn({ event: 'gate.verify_failed', ...intentFacts(intent), reason })

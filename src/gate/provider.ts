@@ -18,9 +18,12 @@ export type Provider = {
   /** A new, checked invoice. @throws LnurlError */
   invoice(address: string, amountMsat: number): Promise<CheckedInvoice & { verify: string | null }>
   /** Whether the provider reports the invoice as paid. @throws LnurlError */
-  isSettled(invoice: { bolt11: string; paymentHash: string; verify: string }): Promise<boolean>
+  isSettled(invoice: IssuedInvoice): Promise<boolean>
   close(): Promise<void>
 }
+
+/** An invoice of this address, and where its payment can be verified. */
+type IssuedInvoice = { address: string; bolt11: string; paymentHash: string; verify: string }
 
 export function createLnurlProvider({
   client,

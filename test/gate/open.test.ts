@@ -54,7 +54,7 @@ test('the simulator in place of a provider makes invoices for any address, and t
   )
   assert.equal(verify, 'simulator:')
   assert.deepEqual(rest, { expiresAt: invoice.expiresAt })
-  const isSettled = () => provider.isSettled({ bolt11, paymentHash, verify: 'simulator:' })
+  const isSettled = () => provider.isSettled({ address, bolt11, paymentHash, verify: 'simulator:' })
   assert.equal(await isSettled(), false)
   await lightning.pay(bolt11)
   assert.equal(await isSettled(), true)

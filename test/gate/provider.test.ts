@@ -9,6 +9,7 @@ import { LnurlError } from '../../src/protocol/lnurl.ts'
 import { aGate, type World } from '../support/gate.ts'
 import type { Answer } from '../support/lnurl-server.ts'
 import { testClock } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 test('a quote asks the address what may be paid, then asks for the invoice, and shows that', async (t) => {
   const world = await aGate(t)
@@ -198,10 +199,25 @@ describe('the way to a provider', () => {
     await Promise.allSettled(asked)
   })
 
+  test('the way to a provider that many payers of one address wait for has a turn for another address', async (t) => {
+    const { lnurl, clock } = await aGate(t)
+    const held: ServerResponse[] = []
+    lnurl.answers.pay = (_url, response) => void held.push(response)
+    const client = createLnurlClient({ clock, allowed: new Set([lnurl.host]) })
+    const ask = (user: string) => client.payParams(`${user}@${lnurl.host}`)
+    const all = Promise.allSettled([...Array(8).fill('alice'), 'bob'].map(ask))
+    await until('the calls at once', () => held.length === 4)
+    for (const response of held) response.end('{}')
+    await until('the next four', () => lnurl.requests.length >= 8)
+    assert.ok(lnurl.requests.slice(0, 8).some(({ url }) => url.endsWith('bob')))
+    await client.close()
+    await all
+  })
+
   test('the way to a provider does not lead to a verify URL that was not checked', async (t) => {
     const client = createLnurlClient({ clock: testClock(), allowed: new Set() })
     t.after(() => client.close())
-    const invoice = { bolt11: 'lnbc1', paymentHash: '00'.repeat(32) }
+    const invoice = { address: NAME, bolt11: 'lnbc1', paymentHash: '00'.repeat(32) }
     await assert.rejects(client.verify('http://127.0.0.1:9/v', invoice), refusedAs(/not https/))
   })
 })
