@@ -183,7 +183,7 @@ export function createOrders(deps: {
       case 'refuse another request':
         return { kind: 'idempotency key reused with a different request' }
       case 'say how it ended':
-        return howItEnded(order)
+        return hand(order, 'nothing')
       case 'redeem':
         // A program that makes a new key for each attempt: from now on that key names this order too.
         if (!isByKey && ask.by !== null) await addAlias(order, orderIds(secrets, ask.by))
@@ -374,7 +374,7 @@ export function createOrders(deps: {
     const order = isPaid ? await store.findByPaymentHash(invoice.paymentHash) : null
     if (order !== null && isPaid) {
       const isShown = order.restored_at === null ? order.bolt11 === invoice.bolt11 : isOurs(invoice)
-      if (isShown) return isSealed(order, clock.now()) ? howItEnded(order) : redeem(order, null)
+      if (isShown) return redeem(order, null)
     }
     await guess()
     return order === null && isPaid && isOurs(invoice) ? recoverDeleted(invoice) : NOT_FOUND
@@ -444,7 +444,7 @@ export function createOrders(deps: {
       const isProven = preimage !== null && provesPayment(preimage, order.payment_hash)
       await admit?.({ isProven, hasWrongPreimage: preimage !== null && !isProven })
       if (key !== null && !(await isKeyOf(key, order))) return NOT_FOUND
-      if (isSealed(order, clock.now())) return howItEnded(order)
+      if (isSealed(order, clock.now())) return hand(order, 'nothing')
       if (isPrefetch) {
         const current = await refresh(order)
         if (current.state !== 'settled') return hand(current, 'id')
@@ -483,11 +483,6 @@ function soldBy({ description }: Invoice): Pick<OrderRequest, 'product' | 'planI
   const [, name = '', planId = ''] = /^Mayfly ([A-Z]+) ([a-z]+)/.exec(description ?? '') ?? []
   const product = name.toLowerCase()
   return isProduct(product) && isPlanId(planId) ? { product, planId } : null
-}
-
-function howItEnded(order: OrderRow): Outcome {
-  if (order.state === 'refunded') return { kind: 'order refunded' }
-  return { kind: order.delivered_at === null ? 'order expired' : 'already delivered' }
 }
 
 /** The JSON of SettledPayment, or of an extension: the same bytes each time. */
