@@ -30,7 +30,7 @@ process.stdout.write(
 )
 process.stderr.write('\nThe nodes run until Ctrl-C.\n')
 // As on a real chain. After two hours without a block LND is no longer in sync, and nothing can be bought.
-const blocks = setInterval(() => void chain.mineEmpty(1), 10 * 60_000)
+const blocks = setInterval(() => void chain.mine(1), 10 * 60_000)
 await new Promise<void>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => resolve())
 })

@@ -14,7 +14,6 @@ import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { l402Credential, paymentCredential } from '../support/buying.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { METADATA, startLnurlServer, type Wallet } from '../support/lnurl-server.ts'
-import { segwitScript } from '../support/nodes/block.ts'
 import { object, string } from '../support/nodes/json.ts'
 import { hasRoute } from '../support/nodes/lnd-node.ts'
 import { startTestbed, type Testbed } from '../support/nodes/testbed.ts'
@@ -55,8 +54,9 @@ suite('LDK Node', () => {
   async function openChannels(): Promise<void> {
     const { alice, chain } = testbed
     // It must be able to pay for closing its channels.
-    await chain.mineEmpty(1, segwitScript(string(await ldk.call('address'))))
-    await chain.mineEmpty(101)
+    const addr = string(await ldk.call('address'))
+    await alice.post('/v1/transactions', { addr, amount: '1000000', sat_per_vbyte: '2' })
+    await chain.mineWaiting()
     await until('its money', async () => {
       await ldk.call('sync')
       return Number(object(await ldk.call('info')).onchainSats) > 0
@@ -76,7 +76,7 @@ suite('LDK Node', () => {
         }),
       )
       await chain.mineWaiting()
-      await chain.mineEmpty(9)
+      await chain.mine(9)
     }
     await connected()
   }

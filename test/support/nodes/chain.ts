@@ -5,17 +5,15 @@ import { join } from 'node:path'
 import { Pool } from 'undici'
 import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
-import { mineBlock, NOBODY } from './block.ts'
 import { createDoor } from './door.ts'
-import { list, number, object, string } from './json.ts'
+import { list, object, string } from './json.ts'
 import type { Processes, Running } from './processes.ts'
 
 export type Chain = Awaited<ReturnType<typeof createChain>>
 
 const USER = 'test'
-// Votes for CSV, SegWit and taproot, which btcd's regtest activates at block 432.
-const VERSION = 0x20000007
-const HALVING = 150
+/** An address whose key nobody has. */
+const NOBODY = 'bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202'
 
 export async function createChain(options: {
   folder: string
@@ -36,8 +34,6 @@ export async function createChain(options: {
   // door stays closed until btcd has all blocks again: an LND that saw a shorter chain would keep its
   // height, and send HTLCs that expire too soon.
   const blocks: string[] = []
-  const times: number[] = []
-  let tip = ''
   let running: Running | undefined
   let pool: Pool | undefined
 
@@ -56,7 +52,8 @@ export async function createChain(options: {
     return answer.result
   }
 
-  async function start(): Promise<void> {
+  /** @param rewarded gets the reward of each block that is mined until the next start. */
+  async function start(rewarded = NOBODY): Promise<void> {
     const process = processes.launch(
       binary,
       [
@@ -70,6 +67,7 @@ export async function createChain(options: {
         `--rpckey=${folder}/rpc.key`,
         `--rpclisten=127.0.0.1:${rpcPort}`,
         `--listen=127.0.0.1:${p2pPort}`,
+        `--miningaddr=${rewarded}`,
         '--txindex',
         '--nodnsseed',
         '--nobanning',
@@ -85,7 +83,6 @@ export async function createChain(options: {
       })
       return string(await call('getbestblockhash'))
     })
-    if (blocks.length === 0) tip = string(await call('getbestblockhash'))
     for (const block of blocks) await call('submitblock', block)
     door.open()
   }
@@ -97,20 +94,9 @@ export async function createChain(options: {
     pool = undefined
   }
 
-  /** Mines empty blocks, which is quick. `script` gets the reward. */
-  async function mineEmpty(count: number, script: Buffer = NOBODY): Promise<void> {
-    for (let i = 0; i < count; i++) {
-      const height = blocks.length + 1
-      const time = Math.max(Math.floor(Date.now() / 1000), medianTime(times) + 1)
-      await submit(time, {
-        version: VERSION,
-        previousHash: tip,
-        height,
-        time,
-        coinbaseValue: 5_000_000_000n >> BigInt(Math.floor(height / HALVING)),
-        transactions: [],
-        script,
-      })
+  async function mine(count: number): Promise<void> {
+    for (const hash of list(await call('generate', count))) {
+      blocks.push(string(await call('getblock', hash, 0)))
     }
   }
 
@@ -119,35 +105,7 @@ export async function createChain(options: {
     await until('a transaction in the mempool', async () => {
       return list(await call('getrawmempool')).length > 0
     })
-    const template = object(
-      await call('getblocktemplate', {
-        mode: 'template',
-        capabilities: ['coinbasevalue'],
-        rules: ['segwit'],
-      }),
-    )
-    const time = number(template.curtime)
-    await submit(time, {
-      version: number(template.version),
-      previousHash: string(template.previousblockhash),
-      height: number(template.height),
-      time,
-      coinbaseValue: BigInt(number(template.coinbasevalue)),
-      transactions: list(template.transactions).map((each) => {
-        const { txid, hash, data } = object(each)
-        return { txid: string(txid), hash: string(hash), data: string(data) }
-      }),
-      script: NOBODY,
-    })
-  }
-
-  async function submit(time: number, plan: Parameters<typeof mineBlock>[0]): Promise<void> {
-    const { hash, block } = mineBlock(plan)
-    const refusal = await call('submitblock', block)
-    if (refusal) throw new Error(`submitblock: ${string(refusal)}`)
-    blocks.push(block)
-    times.push(time)
-    tip = hash
+    await mine(1)
   }
 
   return {
@@ -155,15 +113,9 @@ export async function createChain(options: {
     rpc: { host: `127.0.0.1:${door.port}`, user: USER, password, certificate },
     start,
     stop,
-    mineEmpty,
+    mine,
     mineWaiting,
   }
-}
-
-/** BIP 113: the time of a block must be after the median of the last eleven. */
-function medianTime(times: number[]): number {
-  const last = times.slice(-11).sort((a, b) => a - b)
-  return last[Math.floor(last.length / 2)] ?? 0
 }
 
 /**
