@@ -63,76 +63,55 @@ export type PromiseName = keyof typeof PROMISES
 
 export type Violation = { promise: PromiseName | 'the books balance'; what: string }
 
-export type Ledger = {
-  violations: Violation[]
-  break(promise: Violation['promise'], what: string): void
-  /** Bodies of 200 answers, by payment hash. */
-  delivered: Map<string, Set<string>>
-  /** What each payment for an extension was told: the target, and its new end. */
-  extended: Map<string, { publicId: string; expiresAt: string }>
-  /** The ends of what was bought to be extended, as they were sold, by its public id. */
-  sold: Map<string, string>
-  /** What owners have asked to destroy. */
-  destroyed: Set<string>
-  /** How often the operator has restored a backup. */
-  restores: number
-  /** The payment hashes of orders that a restored backup does not know. */
-  lost: Set<string>
-  /** What a restored backup does not know of what was sold, by its public id. */
-  gone: Set<string>
-  /** The payment hashes of what was collected since the backup, and may be once more. */
-  uncollected: Set<string>
-  /** The ids of orders, by payment hash. Null where the buyer has a credential instead. */
-  orderIds: Map<string, string | null>
-  /** What the operator gave to buyers, and the payment hashes of those who were paid back. */
-  handedOut: Map<string, string>
-  paidBack: Set<string>
-  /** Bodies that an inbox accepted with 204, and all that were sent to it, by its public id. */
-  stored: Map<string, { accepted: Set<string>; sent: Set<string> }>
-  reads: Map<string, { sold: number; asked: number; answered: number }>
-  /** Pings that a monitor accepted with 204, and all that were sent, by its public id. */
-  pinged: Map<string, { accepted: number; sent: number }>
-  /** Notes an answer, for the run's fingerprint and for a reader of its trace. */
-  note(line: string): void
-  noteAnswer(what: string, answer: Answer | null): void
-  trace: string[]
-  fingerprint(): string
-}
+export type Ledger = ReturnType<typeof createLedger>
 
-export function createLedger({ isTraced, now }: { isTraced: boolean; now: () => number }): Ledger {
+export function createLedger({ isTraced, now }: { isTraced: boolean; now: () => number }) {
   const hash = createHash('sha256')
-  const ledger: Ledger = {
-    violations: [],
-    break(promise, what) {
+  const ledger = {
+    violations: [] as Violation[],
+    break(promise: Violation['promise'], what: string): void {
       ledger.note(`BROKEN ${promise}: ${what}`)
       ledger.violations.push({ promise, what })
     },
-    delivered: new Map(),
-    extended: new Map(),
-    sold: new Map(),
-    destroyed: new Set(),
+    /** Bodies of 200 answers, by payment hash. */
+    delivered: new Map<string, Set<string>>(),
+    /** What each payment for an extension was told: the target, and its new end. */
+    extended: new Map<string, { publicId: string; expiresAt: string }>(),
+    /** The ends of what was bought to be extended, as they were sold, by its public id. */
+    sold: new Map<string, string>(),
+    /** What owners have asked to destroy. */
+    destroyed: new Set<string>(),
+    /** How often the operator has restored a backup. */
     restores: 0,
-    lost: new Set(),
-    gone: new Set(),
-    uncollected: new Set(),
-    orderIds: new Map(),
-    handedOut: new Map(),
-    paidBack: new Set(),
-    stored: new Map(),
-    reads: new Map(),
-    pinged: new Map(),
-    trace: [],
-    note(line) {
+    /** The payment hashes of orders that a restored backup does not know. */
+    lost: new Set<string>(),
+    /** What a restored backup does not know of what was sold, by its public id. */
+    gone: new Set<string>(),
+    /** The payment hashes of what was collected since the backup, and may be once more. */
+    uncollected: new Set<string>(),
+    /** The ids of orders, by payment hash. Null where the buyer has a credential instead. */
+    orderIds: new Map<string, string | null>(),
+    /** What the operator gave to buyers, and the payment hashes of those who were paid back. */
+    handedOut: new Map<string, string>(),
+    paidBack: new Set<string>(),
+    /** Bodies that an inbox accepted with 204, and all that were sent to it, by its public id. */
+    stored: new Map<string, { accepted: Set<string>; sent: Set<string> }>(),
+    reads: new Map<string, { sold: number; asked: number; answered: number }>(),
+    /** Pings that a monitor accepted with 204, and all that were sent, by its public id. */
+    pinged: new Map<string, { accepted: number; sent: number }>(),
+    trace: [] as string[],
+    /** Notes an answer, for the run's fingerprint and for a reader of its trace. */
+    note(line: string): void {
       const timed = `${now().toFixed(3)} ${line}`
       hash.update(timed)
       if (isTraced) ledger.trace.push(timed)
     },
-    noteAnswer(what, answer) {
+    noteAnswer(what: string, answer: Answer | null): void {
       ledger.note(
         answer ? `${what}: ${answer.status} ${answer.text.slice(0, 400)}` : `${what}: lost`,
       )
     },
-    fingerprint: () => hash.copy().digest('hex').slice(0, 16),
+    fingerprint: (): string => hash.copy().digest('hex').slice(0, 16),
   }
   return ledger
 }

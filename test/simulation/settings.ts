@@ -3,7 +3,7 @@
  * at which price. A plan's price says which edition of the plans it is of, and so does its limit.
  */
 import type { Product } from './buyer.ts'
-import type { Run } from './run-context.ts'
+import type { World } from './world/world.ts'
 
 const SECRETS = { current: '11'.repeat(32), next: '22'.repeat(32) }
 
@@ -21,23 +21,9 @@ const ADDRESSES = ['http://127.0.0.1:8402', 'http://localhost:8402'] as const
 const FIRST = { catch: { price: 100, limit: 100 }, pulse: { price: 50, limit: 4_500 } } as const
 const WHISPER_PRICE = 21
 
-export type Settings = {
-  /** What a process that starts now is given. */
-  environment(): Record<string, string>
-  catalog(): unknown
-  changePlans(): string
-  /** Puts every plan on sale again. */
-  sellAll(): void
-  changeAddress(): string
-  /** Sells GATE from the next start on. Its projects know the address, which stays then. */
-  openGate(): void
-  /** The first of the two steps of docs/run/operate.md. The second one waits until no order of before is left. */
-  changeSecret(): void
-  /** Whether a buyer could have found this product off sale. */
-  wasOff(product: Product): boolean
-}
+export type Settings = ReturnType<typeof createSettings>
 
-export function createSettings({ world }: Pick<Run, 'world'>): Settings {
+export function createSettings({ world }: { world: World }) {
   const { random } = world.scheduler
   const off = new Set<Product>()
   const wasOff = new Set<Product>()
@@ -46,7 +32,8 @@ export function createSettings({ world }: Pick<Run, 'world'>): Settings {
   let hasNewSecret = false
   let hasGate = false
   return {
-    environment: () => ({
+    /** What a process that starts now is given. */
+    environment: (): Record<string, string> => ({
       ...BASE,
       ...(hasGate ? { MAYFLY_GATE: 'on' } : {}),
       MAYFLY_BASE_URL: address,
@@ -69,7 +56,7 @@ export function createSettings({ world }: Pick<Run, 'world'>): Settings {
       },
       whisper: { spark: { priceSats: WHISPER_PRICE + edition, available: !off.has('whisper') } },
     }),
-    changePlans() {
+    changePlans(): string {
       edition++
       off.clear()
       if (random.chance(0.4)) {
@@ -79,18 +66,22 @@ export function createSettings({ world }: Pick<Run, 'world'>): Settings {
       }
       return `edition ${edition} of the plans, without ${[...off]}`
     },
-    sellAll: () => off.clear(),
-    openGate() {
+    /** Puts every plan on sale again. */
+    sellAll: (): void => off.clear(),
+    /** Sells GATE from the next start on. Its projects know the address, which stays then. */
+    openGate(): void {
       hasGate = true
     },
-    changeAddress() {
+    changeAddress(): string {
       if (!hasGate) address = address === ADDRESSES[0] ? ADDRESSES[1] : ADDRESSES[0]
       return address
     },
-    changeSecret() {
+    /** The first of the two steps of docs/run/operate.md. The second one waits until no order of before is left. */
+    changeSecret(): void {
       hasNewSecret = true
     },
-    wasOff: (product) => wasOff.has(product),
+    /** Whether a buyer could have found this product off sale. */
+    wasOff: (product: Product): boolean => wasOff.has(product),
   }
 }
 

@@ -10,22 +10,7 @@ import { world } from '../world/world.ts'
 /** A message that came for the first time. */
 export type Told = { id: string; type: string; since: string; body: string; isTaken: boolean }
 
-export type Receiver = {
-  host: string
-  url: string
-  /** In the order in which they came. */
-  told: Told[]
-  /** What it found to be wrong. */
-  faults: Violation[]
-  /** The destination is set anew, and its owner does not know the secret until it is answered. */
-  forgetsSecret(): void
-  learns(secret: string): void
-  /** The owner was told that the destination is forgotten, or has ended. */
-  ends(): void
-  /** It takes everything from now on. */
-  calm(): void
-  isGone(): boolean
-}
+export type Receiver = ReturnType<typeof openReceiver>
 
 /** An attempt that was under way goes on for so long at most, and a signature of before may come. */
 const UNDER_WAY_MS = 15_000
@@ -46,7 +31,7 @@ const REFUSALS: readonly Reply[] = [
 ]
 
 /** @param mayEnd whether it may want no more at some time, and answers 410 from then on. */
-export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Receiver {
+export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }) {
   const { scheduler, outside } = world()
   const { random, elapsed } = scheduler
   const failing = random.pick([0, 0.2, 0.6])
@@ -61,24 +46,29 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
   /** What is being answered. */
   const answering = new Set<{ cameAt: number; signal: AbortSignal }>()
 
-  const receiver: Receiver = {
+  const receiver = {
     host,
     url: `https://${host}/hook`,
-    told: [],
-    faults: [],
-    forgetsSecret() {
+    /** In the order in which they came. */
+    told: [] as Told[],
+    /** What it found to be wrong. */
+    faults: [] as Violation[],
+    /** The destination is set anew, and its owner does not know the secret until it is answered. */
+    forgetsSecret(): void {
       secret = null
     },
-    learns(text) {
+    learns(text: string): void {
       secret = { text, learnedAt: elapsed() }
     },
-    ends() {
+    /** The owner was told that the destination is forgotten, or has ended. */
+    ends(): void {
       endedAt = Math.min(endedAt, elapsed())
     },
-    calm() {
+    /** It takes everything from now on. */
+    calm(): void {
       isCalm = true
     },
-    isGone: () => elapsed() >= goneFrom,
+    isGone: (): boolean => elapsed() >= goneFrom,
   }
 
   async function answer(received: Received): Promise<Reply> {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { GateAuthorization, GateQuote } from '../../../src/gate/schema.ts'
 import { bindingText } from '../../../src/protocol/gate-binding.ts'
 import type { Run } from '../run-context.ts'
-import { createInvoices, type Invoices } from '../world/invoices.ts'
+import { createInvoices } from '../world/invoices.ts'
 import type { Payee } from './payee.ts'
 
 export type Route = { routeId: string; method: 'GET' | 'POST'; pattern: string; priceSats: number }
@@ -23,47 +23,34 @@ export type Project = {
 /** A request of a payer to a project. */
 export type Wanted = { route: Route; path: string; body: string }
 
-export type Town = {
-  run: Run
-  /** Whether the clock of this run jumps. */
-  hasJumps: boolean
-  /** The node of all payees. */
-  invoices: Invoices
-  projects: Project[]
-  /** Since when a capability is over, by the capability. */
-  ended: Map<string, number>
-  /** The first quote of each intent. */
-  quotes: Map<string, GateQuote>
-  /** The intent of each payment hash, and of each key of a project. */
-  intentOf: Map<string, string>
-  /** The receipts of each intent, by how many were given back before. */
-  receipts: Map<string, Map<number, string>>
-  /** How often somebody may have given a receipt of an intent back. */
-  givenBack: Map<string, Set<string>>
-  /** Runs of a project's handler, by intent. */
-  runs: Map<string, { begun: number; failed: number }>
-  /** The preimages that payers have. */
-  preimages: Map<string, string>
-  /** The prices that a route of a project has had. */
-  prices: Map<string, Set<number>>
-}
+export type Town = ReturnType<typeof createTown>
 
 /** The key of the node that payees share. */
 const PAYEE_KEY = Buffer.from('a7'.repeat(32), 'hex')
 
-export const createTown = (run: Run): Town => ({
+export const createTown = (run: Run) => ({
   run,
+  /** Whether the clock of this run jumps. */
   hasJumps: run.weather.disasters.includes('jump'),
+  /** The node of all payees. */
   invoices: createInvoices(PAYEE_KEY),
-  projects: [],
-  ended: new Map(),
-  quotes: new Map(),
-  intentOf: new Map(),
-  receipts: new Map(),
-  givenBack: new Map(),
-  runs: new Map(),
-  preimages: new Map(),
-  prices: new Map(),
+  projects: [] as Project[],
+  /** Since when a capability is over, by the capability. */
+  ended: new Map<string, number>(),
+  /** The first quote of each intent. */
+  quotes: new Map<string, GateQuote>(),
+  /** The intent of each payment hash, and of each key of a project. */
+  intentOf: new Map<string, string>(),
+  /** The receipts of each intent, by how many were given back before. */
+  receipts: new Map<string, Map<number, string>>(),
+  /** How often somebody may have given a receipt of an intent back. */
+  givenBack: new Map<string, Set<string>>(),
+  /** Runs of a project's handler, by intent. */
+  runs: new Map<string, { begun: number; failed: number }>(),
+  /** The preimages that payers have. */
+  preimages: new Map<string, string>(),
+  /** The prices that a route of a project has had. */
+  prices: new Map<string, Set<number>>(),
 })
 
 /** Pays an invoice. @returns the preimage, or null. */

@@ -5,20 +5,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Row, Value } from '../../../src/db/db.ts'
 
-export type Database = {
-  execute(text: string, values: Value[]): { rows: Row[]; count: number }
-  /** What `work` changes is undone if it throws. */
-  undoing<T>(work: () => T): T
-  /** From here on `undo` undoes. Nothing if it does already. */
-  keepUndo(): void
-  /** Undoes what was changed since `keepUndo`. */
-  undo(): void
-  /** What was changed so far stays. */
-  forgetUndo(): void
-  copy(): Uint8Array
-  /** Ends the use of it. A database of this thread's store is as it was at first. */
-  close(): void
-}
+export type Database = ReturnType<typeof databaseOn>
 
 type Prepared = { statement: StatementSync; hasRows: boolean }
 
@@ -38,7 +25,7 @@ export function databaseFrom(copy: Uint8Array): Database {
   return { ...databaseOn(sqlite), close: () => sqlite.close() }
 }
 
-function databaseOn(sqlite: DatabaseSync): Database {
+function databaseOn(sqlite: DatabaseSync) {
   const known = new Map<string, Prepared>()
   sqlite.exec('begin')
   const begin = sqlite.prepare('savepoint unit')
@@ -52,14 +39,15 @@ function databaseOn(sqlite: DatabaseSync): Database {
     return prepared
   }
 
-  const database: Database = {
-    execute(text, values) {
+  const database = {
+    execute(text: string, values: Value[]): { rows: Row[]; count: number } {
       const { statement, hasRows } = known.get(text) ?? prepare(text)
       if (!hasRows) return { rows: [], count: Number(statement.run(...values).changes) }
       const rows = statement.all(...values) as Row[]
       return { rows, count: rows.length }
     },
-    undoing(work) {
+    /** What `work` changes is undone if it throws. */
+    undoing<T>(work: () => T): T {
       begin.run()
       try {
         const result = work()
@@ -70,20 +58,24 @@ function databaseOn(sqlite: DatabaseSync): Database {
         throw error
       }
     },
-    keepUndo() {
+    /** From here on `undo` undoes. Nothing if it does already. */
+    keepUndo(): void {
       if (!canUndo) sqlite.exec('savepoint flushed')
       canUndo = true
     },
-    undo() {
+    /** Undoes what was changed since `keepUndo`. */
+    undo(): void {
       if (canUndo) sqlite.exec('rollback to flushed')
       database.forgetUndo()
     },
-    forgetUndo() {
+    /** What was changed so far stays. */
+    forgetUndo(): void {
       if (canUndo) sqlite.exec('release flushed')
       canUndo = false
     },
-    copy: () => sqlite.serialize(),
-    close() {
+    copy: (): Uint8Array => sqlite.serialize(),
+    /** Ends the use of it. A database of this thread's store is as it was at first. */
+    close(): void {
       sqlite.exec('rollback; begin')
       canUndo = false
     },

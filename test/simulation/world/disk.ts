@@ -21,26 +21,7 @@ import { byName, inARow, nameAt } from '../../../src/db/unit.ts'
 import { type Database, databaseFrom, emptyDatabase } from './database.ts'
 import { type Process, world } from './world.ts'
 
-export type Disk = {
-  connect(process: Process): Db
-  /** Rows as they are now, for the books. */
-  read(text: string, ...values: Value[]): Row[]
-  /** A copy of what is stored, at one moment. */
-  backup(): Uint8Array
-  /** Puts a copy in the place of the store. All processes must be dead. */
-  restore(copy: Uint8Array): void
-  /** Whether the products refuse what is to be provisioned. */
-  isRefusing: boolean
-  /** Undoes what no flush has written. All processes must be dead. */
-  cutPower(): void
-  /** Whether a flush has written all that there is. */
-  isFlushed(): boolean
-  /** Called when a unit of this process is stored, before the process learns of it. */
-  onStored: (process: Process) => void
-  /** How often a call finds no store, from 0 to 1. Half of those writes are committed nevertheless. */
-  failing: number
-  close(): void
-}
+export type Disk = ReturnType<typeof openDisk>
 
 /** Milliseconds that a call takes, in each direction: mostly short, seldom long. */
 function latency(): number {
@@ -63,7 +44,7 @@ type WaitingRead = {
 const PROVISIONS = /^\s*insert into (?:catch_inbox|pulse_monitor|whisper)\s/
 
 /** @param image an empty store that has its tables. */
-export function openDisk(image: Uint8Array): Disk {
+export function openDisk(image: Uint8Array) {
   let database = emptyDatabase(image)
   const waitingReads = new Set<WaitingRead>()
   let isAllFlushed = true
@@ -188,28 +169,36 @@ export function openDisk(image: Uint8Array): Disk {
     }
   }
 
-  const disk: Disk = {
+  const disk = {
     connect,
-    read: (text, ...values) => rows(text, values),
-    backup() {
+    /** Rows as they are now, for the books. */
+    read: (text: string, ...values: Value[]): Row[] => rows(text, values),
+    /** A copy of what is stored, at one moment. */
+    backup(): Uint8Array {
       database.forgetUndo()
       return database.copy()
     },
-    restore(copy) {
+    /** Puts a copy in the place of the store. All processes must be dead. */
+    restore(copy: Uint8Array): void {
       waitingReads.clear()
       database.close()
       database = databaseFrom(copy)
       isAllFlushed = true
     },
+    /** Whether the products refuse what is to be provisioned. */
     isRefusing: false,
-    cutPower() {
+    /** Undoes what no flush has written. All processes must be dead. */
+    cutPower(): void {
       database.undo()
       isAllFlushed = true
     },
-    isFlushed: () => isAllFlushed,
-    onStored: () => undefined,
+    /** Whether a flush has written all that there is. */
+    isFlushed: (): boolean => isAllFlushed,
+    /** Called when a unit of this process is stored, before the process learns of it. */
+    onStored: (_process: Process): void => undefined,
+    /** How often a call finds no store, from 0 to 1. Half of those writes are committed nevertheless. */
     failing: 0,
-    close: () => database.close(),
+    close: (): void => database.close(),
   }
   return disk
 }

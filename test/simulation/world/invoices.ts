@@ -25,21 +25,7 @@ export type NewInvoice = Pick<InvoiceFields, 'amountMsat' | 'expirySeconds'> &
   Partial<Pick<InvoiceFields, 'network' | 'timestamp'>> &
   Description
 
-export type Invoices = {
-  /** By payment hash, oldest first. */
-  all: Map<string, SimulatedInvoice>
-  make(invoice: NewInvoice): SimulatedInvoice
-  /** Pays an invoice, some time from now. A wallet that asks twice gets the same preimage and pays once. */
-  pay(bolt11: string): Promise<Paid>
-  /** The invoice as it is now. */
-  expired(invoice: SimulatedInvoice): SimulatedInvoice
-  /** How far the clocks of the node and of wallets are off. */
-  setClocks(withinMs: number): void
-  /** How often only a part of a payment arrives, from 0 to 1. */
-  setPartial(often: number): void
-  /** All payments settle at the next multiple of so many milliseconds. 0 gives each a time of its own. */
-  setTogether(everyMs: number): void
-}
+export type Invoices = ReturnType<typeof createInvoices>
 
 /** LND waits for the other parts of a payment for a minute. */
 const HELD_IN_PART_MS = 60_000
@@ -48,7 +34,7 @@ const HELD_IN_PART_MS = 60_000
 export function createInvoices(
   privateKey: Uint8Array,
   onSettled: (paymentHash: string) => void = () => undefined,
-): Invoices {
+) {
   const all = new Map<string, SimulatedInvoice>()
   const byBolt11 = new Map<string, SimulatedInvoice>()
   /** Of each invoice that is held or was. */
@@ -77,20 +63,31 @@ export function createInvoices(
   }
 
   return {
+    /** By payment hash, oldest first. */
     all,
+    /** The invoice as it is now. */
     expired,
-    setClocks(withinMs) {
+    /** How far the clocks of the node and of wallets are off. */
+    setClocks(withinMs: number): void {
       clocksWithinMs = withinMs
       clock = createMachineClock(world().scheduler.random, withinMs)
     },
-    setPartial(often) {
+    /** How often only a part of a payment arrives, from 0 to 1. */
+    setPartial(often: number): void {
       partial = often
     },
-    setTogether(everyMs) {
+    /** All payments settle at the next multiple of so many milliseconds. 0 gives each a time of its own. */
+    setTogether(everyMs: number): void {
       togetherMs = everyMs
     },
 
-    make({ network = 'regtest', amountMsat, expirySeconds, timestamp: at, ...description }) {
+    make({
+      network = 'regtest',
+      amountMsat,
+      expirySeconds,
+      timestamp: at,
+      ...description
+    }: NewInvoice): SimulatedInvoice {
       const { scheduler } = world()
       const preimage = scheduler.random.bytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')
@@ -121,7 +118,8 @@ export function createInvoices(
       return invoice
     },
 
-    async pay(bolt11) {
+    /** Pays an invoice, some time from now. A wallet that asks twice gets the same preimage and pays once. */
+    async pay(bolt11: string): Promise<Paid> {
       const { scheduler } = world()
       const { random } = scheduler
       await scheduler.sleep(random.next() * 500)

@@ -5,40 +5,17 @@
  */
 import { type Lightning, UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import type { Random } from '../../support/random.ts'
-import { createInvoices, type Invoices } from './invoices.ts'
+import { createInvoices } from './invoices.ts'
 import { world } from './world.ts'
 
-export type LightningNetwork = {
-  /** By payment hash. */
-  invoices: Invoices['all']
-  /** The port that a process has to the node. */
-  connect(): Lightning
-  pay: Invoices['pay']
-  setClocks: Invoices['setClocks']
-  setPartial: Invoices['setPartial']
-  setTogether: Invoices['setTogether']
-  /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
-  failing: number
-  /** How often a call takes so long that the service gives it up. */
-  stalling: number
-  /** How often the node tells of a settlement at once. */
-  telling: number
-  /** How soon it tells of one at once. */
-  tellingWithinMs: number
-  /** How often a look-up finds no invoice, although there is one. */
-  forgetting: number
-  /** How often a look-up does not see a settlement of the last seconds. */
-  lagging: number
-  /** Ends all subscriptions, and answers no call for so long. */
-  restart(awayMs: number): void
-}
+export type LightningNetwork = ReturnType<typeof createLightningNetwork>
 
 const PRIVATE_KEY = Buffer.from('e1'.repeat(32), 'hex')
 /** How old an answer may be. */
 const LAG_MS = 10_000
 const NODE_ID = '02'.padEnd(66, '7')
 
-export function createLightningNetwork(): LightningNetwork {
+export function createLightningNetwork() {
   const { all: invoices, make, pay, expired, ...settings } = createInvoices(PRIVATE_KEY, tell)
   const listeners = new Set<(paymentHash: string) => void>()
   /** Ends the subscriptions of the processes. */
@@ -98,15 +75,23 @@ export function createLightningNetwork(): LightningNetwork {
     for (const end of [...endings]) end()
   }
 
-  const network: LightningNetwork = {
+  const network = {
+    /** By payment hash. */
     invoices,
+    /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
     failing: 0,
+    /** How often a call takes so long that the service gives it up. */
     stalling: 0,
+    /** How often the node tells of a settlement at once. */
     telling: 0.9,
+    /** How soon it tells of one at once. */
     tellingWithinMs: 200,
+    /** How often a look-up finds no invoice, although there is one. */
     forgetting: 0,
+    /** How often a look-up does not see a settlement of the last seconds. */
     lagging: 0,
-    connect() {
+    /** The port that a process has to the node. */
+    connect(): Lightning {
       return {
         info: () => call(() => ({ network: 'regtest', synced: true, nodeId: NODE_ID })),
         createInvoice: ({ memo, ...request }) =>
@@ -161,6 +146,7 @@ export function createLightningNetwork(): LightningNetwork {
     },
     pay,
     ...settings,
+    /** Ends all subscriptions, and answers no call for so long. */
     restart,
   }
   return network

@@ -4,7 +4,7 @@
  * dead runs nothing any more, so that killing a process is one assignment.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createRandom, type Random } from '../../support/random.ts'
+import { createRandom } from '../../support/random.ts'
 import type { MachineClock } from './clocks.ts'
 import { realTurn } from './real.ts'
 
@@ -15,32 +15,7 @@ type Event = { at: number; tie: number; owner: Owner | null; run: () => void; is
 
 export type Cancel = () => void
 
-export type Scheduler = {
-  random: Random
-  /** Milliseconds since the start of the run. */
-  elapsed(): number
-  /** Unix milliseconds, as this clock shows them, or else that of the owner. Without one the time is right. */
-  wallNow(clock?: MachineClock): number
-  /** Sets all clocks. */
-  jump(ms: number): void
-  /** Undoes all jumps. */
-  unjump(): void
-  /** Whether a clock that was ahead has shown this time, and was set back. */
-  wasTakenBack(unixMs: number): boolean
-  /** When the clocks jumped last, in milliseconds of the run. */
-  jumpedAt(): number
-  /** Runs `work` after this time, for the owner that runs now or for another. */
-  after(ms: number, work: () => void, owner?: Owner | null): Cancel
-  sleep(ms: number): Promise<void>
-  /** Lets go of what a dead owner would have done, so that it does not stay in memory until then. */
-  forget(dead: Owner): void
-  /** The owner whose code runs now. */
-  owner(): Owner | null
-  /** Runs a function as this owner. */
-  as<T>(owner: Owner | null, work: () => T): T
-  /** Runs events until `isOver`, or none is left. @returns the number of events. */
-  run(isOver: () => boolean, maxEvents: number): Promise<number>
-}
+export type Scheduler = ReturnType<typeof createScheduler>
 
 /**
  * Runs the ticks and microtasks that an event has left, and those that they leave, as Node does after each call of
@@ -57,7 +32,7 @@ const NOTHING = (): void => undefined
 const CLOCKS_APART_MS = 5_000
 const STARTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): Scheduler {
+export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN) {
   const random = createRandom(seed)
   const events: Event[] = []
   let elapsed = 0
@@ -79,24 +54,31 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
     return entry
   }
 
-  const scheduler: Scheduler = {
+  const scheduler = {
     random,
+    /** Milliseconds since the start of the run. */
     elapsed: () => elapsed,
-    wallNow: (clock = owner()?.clock) =>
+    /** Unix milliseconds, as this clock shows them, or else that of the owner. Without one the time is right. */
+    wallNow: (clock: MachineClock | undefined = owner()?.clock): number =>
       Math.floor(STARTED_AT + elapsed + jumped + (clock?.(elapsed) ?? 0)),
-    jump(ms) {
+    /** Sets all clocks. */
+    jump(ms: number): void {
       const shown = STARTED_AT + elapsed + jumped
       if (ms < 0) takenBack.push([shown + ms, shown])
       jumped += ms
       jumpedAt = elapsed
     },
-    unjump: () => scheduler.jump(-jumped),
-    wasTakenBack: (unixMs) =>
+    /** Undoes all jumps. */
+    unjump: (): void => scheduler.jump(-jumped),
+    /** Whether a clock that was ahead has shown this time, and was set back. */
+    wasTakenBack: (unixMs: number): boolean =>
       takenBack.some(
         ([from, to]) => unixMs > from - CLOCKS_APART_MS && unixMs <= to + CLOCKS_APART_MS,
       ),
+    /** When the clocks jumped last, in milliseconds of the run. */
     jumpedAt: () => jumpedAt,
-    after(ms, run, belongsTo = owner()) {
+    /** Runs `run` after this time, for the owner that runs now or for another. */
+    after(ms: number, run: () => void, belongsTo = owner()): Cancel {
       const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
       const event: Event = {
         at: elapsed + wait,
@@ -111,16 +93,21 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
         event.run = NOTHING
       }
     },
-    forget(dead) {
+    /** Lets go of what a dead owner would have done, so that it does not stay in memory until then. */
+    forget(dead: Owner): void {
       const others = events.filter((event) => event.owner !== dead && !event.isCancelled)
       events.length = 0
       for (const event of others) push(events, event)
       entries.delete(dead)
     },
-    sleep: (ms) => new Promise((resolve) => void scheduler.after(ms, resolve)),
+    sleep: (ms: number): Promise<void> =>
+      new Promise((resolve) => void scheduler.after(ms, resolve)),
+    /** The owner whose code runs now. */
     owner,
-    as: (belongsTo, work) => entryOf(belongsTo)(work),
-    async run(isOver, maxEvents) {
+    /** Runs a function as this owner. */
+    as: <T>(belongsTo: Owner | null, work: () => T): T => entryOf(belongsTo)(work),
+    /** Runs events until `isOver`, or none is left. @returns the number of events. */
+    async run(isOver: () => boolean, maxEvents: number): Promise<number> {
       let count = 0
       let isEmpty = false
       while (!isEmpty && count < maxEvents && !isOver()) {

@@ -21,32 +21,21 @@ export type Answer = Response
 /** How long a client waits for an answer. */
 const CLIENT_TIMEOUT_MS = 8_000
 
-export type Service = {
-  processes: Process[]
-  /** Starts a process. Resolves to null if it was killed before it listened. */
-  start(environment: Record<string, string>, catalog: unknown): Promise<Process | null>
-  /** Sends SIGHUP to a process: its files say this now, or cannot be read. */
-  reload(process: Process, catalog: unknown): void
-  stop(process: Process): Promise<void>
-  kill(process: Process): void
-  /** An answer, or null if it was lost: the client cannot know whether it was asked. */
-  ask(ask: Ask): Promise<Answer | null>
-  /** How often a request or an answer is lost, from 0 to 1. */
-  losing: number
-  /** How far the clocks of processes that start are off, in milliseconds. */
-  clocksWithinMs: number
-}
+export type Service = ReturnType<typeof createService>
 
-export function createService(): Service {
+export function createService() {
   const servers = new Map<Process, Server>()
   let started = 0
 
-  const service: Service = {
-    processes: [],
+  const service = {
+    processes: [] as Process[],
+    /** How often a request or an answer is lost, from 0 to 1. */
     losing: 0,
+    /** How far the clocks of processes that start are off, in milliseconds. */
     clocksWithinMs: 0,
 
-    async start(environment, catalog) {
+    /** Starts a process. Resolves to null if it was killed before it listened. */
+    async start(environment: Record<string, string>, catalog: unknown): Promise<Process | null> {
       const { scheduler, logged } = world()
       const process: Process = {
         name: `p${started++}`,
@@ -71,7 +60,8 @@ export function createService(): Service {
       })
     },
 
-    reload(process, catalog) {
+    /** Sends SIGHUP to a process: its files say this now, or cannot be read. */
+    reload(process: Process, catalog: unknown): void {
       const read = (): Reloaded => {
         if (catalog === null) throw new SyntaxError('the file is half written')
         return { catalog, rateLimits: 'off' }
@@ -79,7 +69,7 @@ export function createService(): Service {
       world().scheduler.as(process, () => servers.get(process)?.reload(read))
     },
 
-    async stop(process) {
+    async stop(process: Process): Promise<void> {
       service.processes = service.processes.filter((each) => each !== process)
       const server = servers.get(process)
       if (!server) return
@@ -92,7 +82,7 @@ export function createService(): Service {
       service.kill(process)
     },
 
-    kill(process) {
+    kill(process: Process): void {
       if (process.isDead) return
       process.isDead = true
       process.app = null
@@ -103,7 +93,14 @@ export function createService(): Service {
       world().scheduler.forget(process)
     },
 
-    ask({ method = 'GET', target, headers = {}, body, from = '203.0.113.7' }) {
+    /** An answer, or null if it was lost: the client cannot know whether it was asked. */
+    ask({
+      method = 'GET',
+      target,
+      headers = {},
+      body,
+      from = '203.0.113.7',
+    }: Ask): Promise<Answer | null> {
       const { scheduler } = world()
       const { random } = scheduler
       const owner = scheduler.owner()
