@@ -1,6 +1,5 @@
 /** Services that sell: honest ones, one that loses its last orders to a backup, and hostile ones. */
-import { createHash } from 'node:crypto'
-import { encodeInvoice } from '../../../src/protocol/bolt11-sign.ts'
+import { createInvoices, type SimulatedInvoice } from '../world/invoices.ts'
 import type { Scheduler } from '../world/scheduler.ts'
 
 export const HOSTILITIES = [
@@ -19,14 +18,10 @@ export const HOSTILITIES = [
 export type Kind = 'honest' | 'restored' | (typeof HOSTILITIES)[number]
 
 /** An invoice, and what its payee makes of a payment. */
-export type Sold = {
+export type Sold = SimulatedInvoice & {
+  amountMsat: number
   key: string
   orderId: string
-  bolt11: string
-  paymentHash: string
-  preimage: string
-  amountMsat: number
-  expiresAt: number
   isPaid: boolean
 }
 
@@ -40,42 +35,25 @@ export type Seller = ReturnType<typeof createSeller>
 
 export function createSeller(scheduler: Scheduler, kind: Kind) {
   const { random } = scheduler
+  const node = createInvoices(NODE_KEY)
   /** Every invoice that was ever made, also of orders that a backup has lost. */
   const invoices: Sold[] = []
   let orders = new Map<string, Sold>()
   let losesAt = kind === 'restored' ? random.int(1_000, 600_000) : Number.POSITIVE_INFINITY
 
   function make(key: string, before?: Sold): Sold {
-    const now = scheduler.wallNow(rightClock)
-    const preimage = kind === 'reused hashes' && before ? before.preimage : hexOf(random.bytes(32))
-    const paymentHash = sha256(preimage)
     const isExpired = kind === 'expired quotes' && random.chance(0.5)
-    const timestamp = Math.floor(now / 1000) - (isExpired ? 2 * EXPIRY_SECONDS : 0)
+    const now = Math.floor(scheduler.wallNow(rightClock) / 1000)
     const amountMsat = kind === 'other amounts' ? 90_000 : amountSats() * 1000
-    const bolt11 = encodeInvoice(
-      {
-        network: 'regtest',
-        amountMsat,
-        timestamp,
-        expirySeconds: EXPIRY_SECONDS,
-        paymentHash,
-        paymentSecret: random.bytes(32),
-        description: 'an inbox',
-      },
-      NODE_KEY,
-    )
-    const expiresAt = (timestamp + EXPIRY_SECONDS) * 1000
-    const orderId = `order_${invoices.length}`
-    const sold = {
-      key,
-      orderId,
-      bolt11,
-      paymentHash,
-      preimage,
+    const made = node.make({
       amountMsat,
-      expiresAt,
-      isPaid: false,
-    }
+      expirySeconds: EXPIRY_SECONDS,
+      timestamp: now - (isExpired ? 2 * EXPIRY_SECONDS : 0),
+      description: 'an inbox',
+      ...(kind === 'reused hashes' && before ? { preimage: before.preimage } : {}),
+    })
+    const orderId = `order_${invoices.length}`
+    const sold = { ...made, amountMsat, key, orderId, isPaid: false }
     invoices.push(sold)
     return sold
   }
@@ -84,7 +62,7 @@ export function createSeller(scheduler: Scheduler, kind: Kind) {
     kind === 'dear catalogue' ? 500 : kind === 'dear quotes' ? 90 : PRICE_SATS
 
   function quote(sold: Sold): Response {
-    const shownHash = kind === 'other hashes' ? sha256('00') : sold.paymentHash
+    const shownHash = kind === 'other hashes' ? 'ab'.repeat(32) : sold.paymentHash
     return answer(402, {
       orderId: sold.orderId,
       product: 'catch',
@@ -161,7 +139,3 @@ export function createSeller(scheduler: Scheduler, kind: Kind) {
 
 /** Of a machine whose clock is right, whoever asks. */
 export const rightClock = (): number => 0
-
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-const sha256 = (hex: string): string =>
-  createHash('sha256').update(Buffer.from(hex, 'hex')).digest('hex')

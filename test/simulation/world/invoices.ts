@@ -23,7 +23,10 @@ export type Paid = { kind: 'paid'; preimage: string } | { kind: 'refused' } | { 
 type Description = { description: string } | { descriptionHash: string }
 export type NewInvoice = Pick<InvoiceFields, 'amountMsat' | 'expirySeconds'> &
   Partial<Pick<InvoiceFields, 'network' | 'timestamp'>> &
-  Description
+  Description & {
+    /** In hex. Default: a new one. */
+    preimage?: string
+  }
 
 export type Invoices = ReturnType<typeof createInvoices>
 
@@ -81,36 +84,22 @@ export function createInvoices(
       togetherMs = everyMs
     },
 
-    make({
-      network = 'regtest',
-      amountMsat,
-      expirySeconds,
-      timestamp: at,
-      ...description
-    }: NewInvoice): SimulatedInvoice {
+    make({ preimage: known, timestamp: at, ...fields }: NewInvoice): SimulatedInvoice {
       const { scheduler } = world()
-      const preimage = scheduler.random.bytes(32)
+      const preimage = known ? Buffer.from(known, 'hex') : scheduler.random.bytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')
       const timestamp = at ?? Math.floor(scheduler.wallNow(clock) / 1000)
       const paymentSecret = Buffer.from(scheduler.random.bytes(32))
       const bolt11 = encodeInvoice(
-        {
-          network,
-          amountMsat,
-          timestamp,
-          expirySeconds,
-          paymentHash,
-          paymentSecret,
-          ...description,
-        },
+        { network: 'regtest', ...fields, timestamp, paymentHash, paymentSecret },
         privateKey,
       )
       const invoice: SimulatedInvoice = {
         bolt11,
         paymentHash,
         preimage: Buffer.from(preimage).toString('hex'),
-        amountMsat,
-        expiresAt: (timestamp + expirySeconds) * 1000,
+        amountMsat: fields.amountMsat,
+        expiresAt: (timestamp + fields.expirySeconds) * 1000,
         state: 'open',
       }
       all.set(paymentHash, invoice)
