@@ -1,4 +1,5 @@
 /** What was bought, and one way on: save its key and open it. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { when } from '../lib/format.ts'
@@ -10,6 +11,17 @@ import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
 import { Fold, Notice, Pre, State, StepHeading } from '../ui/show.tsx'
+
+/** The head of what was paid for. */
+export function Ready({ noun, children }: { noun: string; children?: ComponentChildren }) {
+  return (
+    <div class="stack tight">
+      <State kind="good">Paid</State>
+      <StepHeading>Your {noun} is ready</StepHeading>
+      <p class="quiet">{children}</p>
+    </div>
+  )
+}
 
 export function Bought({
   capability,
@@ -56,14 +68,10 @@ export function Bought({
   const isBlocked = isStorageBlocked()
   return (
     <section class="card stack narrow" aria-label="Checkout">
-      <div class="stack tight">
-        <State kind="good">Paid</State>
-        <StepHeading>Your {noun} is ready</StepHeading>
-        <p class="quiet">
-          {purchase ? termsLine(purchase) : title}, until{' '}
-          <time dateTime={expiresAt}>{when(expiresAt)}</time>
-        </p>
-      </div>
+      <Ready noun={noun}>
+        {purchase ? termsLine(purchase) : title}, until{' '}
+        <time dateTime={expiresAt}>{when(expiresAt)}</time>
+      </Ready>
       {isBlocked ? (
         <>
           <Notice kind="warn">{BLOCKED}</Notice>

@@ -22,8 +22,8 @@ import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Head, Notice, State, StepHeading } from '../ui/show.tsx'
-import { Bought } from './bought.tsx'
+import { Head, Notice, StepHeading } from '../ui/show.tsx'
+import { Bought, Ready } from './bought.tsx'
 
 type Found =
   | { capability: AnyCapability; purchase: Begun | undefined }
@@ -162,8 +162,9 @@ function Recovered({ found }: { found: Found }) {
   }
   return (
     <section class="card stack narrow">
-      <State kind="good">Paid</State>
-      <StepHeading>Your secret is ready</StepHeading>
+      <Ready noun="secret">
+        Until <time dateTime={capability.expiresAt}>{when(capability.expiresAt)}</time>
+      </Ready>
       <CopyButton text={capability.code ?? ''} weight="primary" size="large wide">
         Copy the code
       </CopyButton>

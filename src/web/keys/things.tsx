@@ -109,23 +109,17 @@ function openKept({ name: _, isGone: _gone, ...held }: Kept): void {
 
 async function stateOf({ capability }: Kept): Promise<Told> {
   const { publicId, product } = capability
-  const id = encodeURIComponent(publicId)
-  if (capability.product === 'whisper') {
-    const token = capability.receiptToken ?? ''
-    const receipt = await service.get<WhisperReceipt>({ path: `/api/whisper/${id}/receipt`, token })
-    noteEnd(publicId, receipt.expiresAt)
-    return stateOfSecret(receipt)
-  }
-  const asked = { path: `/api/${product}/${id}`, token: capability.ownerToken }
-  if (product === 'pulse') {
-    const { state, expiresAt } = await service.get<PulseStatus>(asked)
-    noteEnd(publicId, expiresAt)
-    return STATES[state]
-  }
-  const { status, acceptedRequestCount: used, expiresAt } = await service.get<CatchStatus>(asked)
-  noteEnd(publicId, expiresAt)
-  if (status === 'active') return { kind: 'good', text: plural(used, 'request') }
-  return { kind: 'over', text: status === 'exhausted' ? 'All requests used' : ENDS[status] }
+  const isSecret = capability.product === 'whisper'
+  const path = `/api/${product}/${encodeURIComponent(publicId)}${isSecret ? '/receipt' : ''}`
+  const token = isSecret ? (capability.receiptToken ?? '') : capability.ownerToken
+  const status = await service.get<WhisperReceipt | PulseStatus | CatchStatus>({ path, token })
+  noteEnd(publicId, status.expiresAt)
+  if ('readsSpent' in status) return stateOfSecret(status)
+  if ('heartbeatLimit' in status) return STATES[status.state]
+  if (status.status === 'exhausted') return { kind: 'over', text: 'All requests used' }
+  return status.status === 'active'
+    ? { kind: 'good', text: plural(status.acceptedRequestCount, 'request') }
+    : { kind: 'over', text: ENDS[status.status] }
 }
 
 /** By the service's clock, as far as this browser knows its end. */

@@ -4,6 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import type { SharedWhisper } from '../../client/whisper.ts'
+import { Ready } from '../buying/bought.tsx'
 import { plural, utc, when } from '../lib/format.ts'
 import { downloadKey, keep, keptOf, openHere } from '../lib/keys.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
@@ -12,7 +13,7 @@ import type { Begun, PendingSecret } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBox, CopyButton } from '../ui/copy.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
-import { Fold, Notice, Pre, Qr, State, StepHeading } from '../ui/show.tsx'
+import { Fold, Notice, Pre, Qr } from '../ui/show.tsx'
 
 type Part = 'code' | 'password' | 'receipt'
 
@@ -60,11 +61,7 @@ export function Share({
 
   return (
     <section class="card stack narrow" aria-label="Your secret">
-      <div class="stack tight">
-        <State kind="good">Paid</State>
-        <StepHeading>Your secret is ready</StepHeading>
-        <p class="quiet">{termsLine(purchase)}</p>
-      </div>
+      <Ready noun="secret">{termsLine(purchase)}</Ready>
       <CopyButton text={text} weight="primary" size="large wide" onCopied={() => take('code')}>
         Copy message
       </CopyButton>
