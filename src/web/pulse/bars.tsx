@@ -37,21 +37,18 @@ export function History({
     ['7 days', last7Days],
     ['30 days', last30Days],
   ] as const
-  const known = shares.filter(([, share]) => share !== null)
+  const hasPings = status.recentHeartbeats.length > 0
+  const known = shares.filter(([, share]) => hasPings && share !== null)
   return (
     <section class="card stack past" aria-label="History and uptime">
       <div class="row between">
         <h2>History and uptime</h2>
         <p class="row uptime number">
-          {status.recentHeartbeats.length === 0 ? (
-            <span class="quiet">No pings yet</span>
-          ) : (
-            known.map(([name, share]) => (
-              <span key={name}>
-                <strong>{percent(share ?? 0)}</strong> <span class="small quiet">{name}</span>
-              </span>
-            ))
-          )}
+          {known.map(([name, share]) => (
+            <span key={name}>
+              <strong>{percent(share ?? 0)}</strong> <span class="small quiet">{name}</span>
+            </span>
+          ))}
         </p>
       </div>
       <Days late={past.late.entries} status={status} />
