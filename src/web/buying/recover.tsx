@@ -10,14 +10,7 @@ import { sharedWhisper } from '../../client/whisper.ts'
 import { reasonOf, when } from '../lib/format.ts'
 import { downloadKey } from '../lib/keys.ts'
 import { service, timedFetch } from '../lib/service.ts'
-import {
-  type Begun,
-  end,
-  type Opening,
-  parseRecovery,
-  type Recovery,
-  unfinished,
-} from '../lib/unfinished.ts'
+import { type Begun, end, parseRecovery, type Recovery, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
@@ -61,7 +54,10 @@ async function recover(text: string, preimage: string): Promise<Found> {
     if (purchase) end(purchase)
     return bought
   }
-  return withKey(bought as AnyCapability, recovery?.opening ?? purchase?.record.whisper, purchase)
+  const capability = bought as AnyCapability
+  if (capability.product !== 'whisper') return { capability, purchase }
+  const opening = recovery?.opening ?? purchase?.record.whisper
+  return opening ? { capability: sharedWhisper(capability, opening), purchase } : { keyless: true }
 }
 
 /** Asks for the order once: the service then looks at the payment. */
@@ -70,15 +66,6 @@ async function collect(claim: Recovery) {
   const poll = { ...pollOf(claim, { ...claim, extends: '' }), isRepeatable: true }
   const bought = resourceOf(await service.answer(poll))
   return newEndOf(bought) ?? (bought as AnyCapability)
-}
-
-function withKey(
-  capability: AnyCapability,
-  opening: Opening | null | undefined,
-  purchase: Begun | undefined,
-): Found {
-  if (capability.product !== 'whisper') return { capability, purchase }
-  return opening ? { capability: sharedWhisper(capability, opening), purchase } : { keyless: true }
 }
 
 function Page() {
