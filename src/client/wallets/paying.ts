@@ -88,6 +88,9 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     }
   }
 
+  const ask = (invoice: PayableInvoice, until: AbortSignal): Promise<Payment> =>
+    unlessAborted(until, node.lookup(invoice, until))
+
   async function settle(invoice: PayableInvoice, until: AbortSignal): Promise<WalletPayment> {
     const before = await lookUpFirst(invoice, until)
     if (before.state === 'paid') return proven(invoice, before)
@@ -117,9 +120,8 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     const until = signal ? AbortSignal.any([limit, signal]) : limit
     let known: Payment
     try {
-      known = await unlessAborted(until, node.lookup(invoice, until))
+      known = await ask(invoice, until)
     } catch (error) {
-      if (error instanceof WalletError) throw error
       throw unknown(`${node.name} could not be asked (${failureOf(error)})`)
     }
     // A payment that its node tries again has failed when that call ends, and nobody knows when it does.
@@ -132,9 +134,8 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
 
   async function lookUpFirst(invoice: PayableInvoice, until: AbortSignal): Promise<Payment> {
     try {
-      return await unlessAborted(until, node.lookup(invoice, until))
+      return await ask(invoice, until)
     } catch (error) {
-      if (error instanceof WalletError) throw error
       const message = `${node.name} could not be asked, so nothing was sent (${failureOf(error)})`
       throw leftOpen.has(invoice.paymentHash) ? unknown(message) : notPaid(message)
     }
@@ -184,14 +185,9 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     }
   }
 
-  async function lookUpOnce(invoice: PayableInvoice): Promise<Payment | null> {
-    const limit = AbortSignal.timeout(LOST_MS)
-    try {
-      return await unlessAborted(limit, node.lookup(invoice, limit))
-    } catch {
-      return null
-    }
-  }
+  /** Null without an answer. */
+  const lookUpOnce = (invoice: PayableInvoice): Promise<Payment | null> =>
+    ask(invoice, AbortSignal.timeout(LOST_MS)).catch(() => null)
 
   async function proven(
     invoice: PayableInvoice,
