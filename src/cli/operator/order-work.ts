@@ -34,7 +34,7 @@ import { bindStore } from '../../service/store-identity.ts'
 import { firstLine } from '../ask.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
 import { away, columns } from '../text.ts'
-import type { Answer, Store } from './command.ts'
+import { type Answer, type Store, withStore } from './command.ts'
 
 // Listing and showing
 
@@ -81,7 +81,7 @@ export function readOneName(name: string): OrderRef {
   throw misuse(`${name} can have several orders. To see them: mayfly order show ${name}`)
 }
 
-/** @throws CliError if the store has nothing of this name. */
+/** @throws Refusal if the store has nothing of this name. */
 export async function show(
   { db, clock }: Pick<Store, 'db' | 'clock'>,
   ref: OrderRef,
@@ -94,7 +94,7 @@ export async function show(
     case 'deleted':
       return told(shown, storyOfDeleted(shown.tombstone, shown), now)
     case 'none':
-      throw refused(unknownOrder(ref))
+      throw unknownOrder(ref)
   }
 }
 
@@ -174,10 +174,10 @@ function inOneLine({ extendsId, publicId, ...order }: ReturnType<typeof listed>)
 
 // Delivering
 
-/** @throws CliError where nothing can be provisioned, with the reason. */
+/** @throws Refusal where nothing can be provisioned. */
 export async function deliver(on: Store, ref: OrderRef): Promise<Answer> {
-  const work = deliverOrder(await settlingDeps(on), ref)
-  const { order, publicId, isExtended, isRestored, ...times } = await orRefused(work)
+  const done = await deliverOrder(await settlingDeps(on), ref)
+  const { order, publicId, isExtended, isRestored, ...times } = done
   const expiresAt = rfc3339(times.expiresAt)
   const settled = `${order} is settled as ${publicId} until ${expiresAt}. The buyer's`
   const next = isRestored ? `credential collects it. ${byHand(order)}` : 'next poll delivers it.'
@@ -194,11 +194,10 @@ const byHand = (order: string): string =>
 
 /**
  * The capability alone goes to stdout, as `mayfly import` takes it.
- * @throws CliError where nothing can be delivered, with the reason.
+ * @throws Refusal where nothing can be delivered.
  */
 export async function handOut(on: Store, ref: OrderRef): Promise<Answer> {
-  const work = handOutOrder(await settlingDeps(on), ref)
-  const { order, body, extendedId } = await orRefused(work)
+  const { order, body, extendedId } = await handOutOrder(await settlingDeps(on), ref)
   return {
     json: JSON.parse(body),
     text: `${body}\n`,
@@ -210,16 +209,16 @@ export async function handOut(on: Store, ref: OrderRef): Promise<Answer> {
 
 // Refunding
 
-/** @throws CliError where nothing can be refunded, with the reason. */
+/** @throws Refusal where nothing can be refunded. */
 export async function refund(
   { db, clock }: Pick<Store, 'db' | 'clock'>,
   { ref, ...how }: { ref: OrderRef; reason: string; isSettled?: boolean },
 ): Promise<Answer> {
   const deps = { db, clock, products: PROVISIONINGS }
-  return refundedAs(ref.value, await orRefused(refundOrder(deps, ref, how)))
+  return refundedAs(ref.value, await refundOrder(deps, ref, how))
 }
 
-/** @throws CliError where nothing can be refunded, with the reason. */
+/** @throws Refusal where nothing can be refunded. */
 export function refundOfLost(
   on: Store,
   { lost, reason }: { lost: LostOrder; reason: string },
@@ -269,7 +268,7 @@ export function readLost(
   }
 }
 
-/** @throws CliError where nothing can be restored, with the reason. */
+/** @throws Refusal where nothing can be restored. */
 export function restore(on: Store, lost: LostOrder): Promise<Answer> {
   return withLost(on, lost, async (deps, order) => {
     const { publicId, ...times } = await restoreOrder(deps, order)
@@ -289,14 +288,12 @@ export function restore(on: Store, lost: LostOrder): Promise<Answer> {
 
 const EXITS = { unknown: EXIT.gone, secret: EXIT.usage, state: EXIT.failed }
 
-const refused = ({ message, kind }: Refusal): CliError => new CliError(message, EXITS[kind])
-
-/** @throws CliError in place of a refusal. */
-async function orRefused<T>(work: Promise<T>): Promise<T> {
+/** Works on the store. @throws CliError for what is refused, with the reason. */
+export async function onStore(work: (on: Store) => Promise<Answer>): Promise<Answer> {
   try {
-    return await work
+    return await withStore(work)
   } catch (error) {
-    throw error instanceof Refusal ? refused(error) : error
+    throw error instanceof Refusal ? new CliError(error.message, EXITS[error.kind]) : error
   }
 }
 
@@ -319,7 +316,7 @@ async function withLost(
   // The plan as it is sold now, or was: an order of a plan that was withdrawn is still owed.
   const lost: Lost = { ...order, plan: readAllPlans(on.config.catalog)[product][planId] }
   const settling = await settlingDeps(on)
-  return withNode(on, (lightning) => orRefused(work({ ...settling, lightning }, lost)))
+  return withNode(on, (lightning) => work({ ...settling, lightning }, lost))
 }
 
 /**

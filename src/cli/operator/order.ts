@@ -3,7 +3,7 @@ import { systemClock } from '../../lib/clock.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../lib/product-names.ts'
 import { group, NEEDED, whole } from '../declare.ts'
 import { goesWith } from '../options.ts'
-import { checkReason, operator, withStore } from './command.ts'
+import { checkReason, operator } from './command.ts'
 import { timeFrom } from './times.ts'
 
 const STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
@@ -29,8 +29,8 @@ const addList = operator({
   ],
   async run({ state = null, product = null, since: from, limit }) {
     const since = from === undefined ? 0 : timeFrom(from, '--since', systemClock.now())
-    const { list } = await works()
-    return withStore(({ db }) => list(db, { state, product, since, limit }))
+    const { list, onStore } = await works()
+    return onStore(({ db }) => list(db, { state, product, since, limit }))
   },
 })
 
@@ -44,9 +44,9 @@ const addShow = operator({
     'mayfly order show catch_…',
   ],
   async run({ order }) {
-    const { readName, show } = await works()
+    const { onStore, readName, show } = await works()
     const ref = readName(order)
-    return withStore((on) => show(on, ref))
+    return onStore((on) => show(on, ref))
   },
 })
 
@@ -59,9 +59,9 @@ const addDeliver = operator({
   },
   examples: ['mayfly order deliver <paymentHash>', 'mayfly order deliver <paymentHash> --print'],
   async run({ order, print }) {
-    const { deliver, handOut, readOneName } = await works()
+    const { deliver, handOut, onStore, readOneName } = await works()
     const ref = readOneName(order)
-    return withStore((on) => (print ? handOut : deliver)(on, ref))
+    return onStore((on) => (print ? handOut : deliver)(on, ref))
   },
 })
 
@@ -89,13 +89,13 @@ const addRefund = operator({
       '--preimage-file': preimageFile,
     })
     goesWith('--product', product !== undefined, { '--plan': plan })
-    const { readLost, readOneName, refund, refundOfLost } = await works()
+    const { onStore, readLost, readOneName, refund, refundOfLost } = await works()
     if (product !== undefined && plan !== undefined) {
       const known = readLost(order, { ...lost, product, plan })
-      return withStore((on) => refundOfLost(on, { lost: known, reason }))
+      return onStore((on) => refundOfLost(on, { lost: known, reason }))
     }
     const ref = readOneName(order)
-    return withStore((on) => refund(on, { ref, reason, isSettled }))
+    return onStore((on) => refund(on, { ref, reason, isSettled }))
   },
 })
 
@@ -111,9 +111,9 @@ const addRestore = operator({
   },
   examples: ['mayfly order restore <paymentHash> --product catch --plan spark'],
   async run({ invoice, ...options }) {
-    const { readLost, restore } = await works()
+    const { onStore, readLost, restore } = await works()
     const lost = readLost(invoice, options)
-    return withStore((on) => restore(on, lost))
+    return onStore((on) => restore(on, lost))
   },
 })
 
