@@ -1,11 +1,10 @@
 /** `mayfly extend`, and the same for the tool of hosts: buys the plan of what is saved once more, before it ends. */
 import type { PlanId } from '../lib/product-names.ts'
 import { type Cli, client } from './cli.ts'
-import { misuse } from './exit.ts'
-import { type Caller, extension, type Held, resume, savedAs } from './purchase.ts'
+import { type Caller, extension, resume, savedAs } from './purchase.ts'
 import { away } from './text.ts'
 import { findPurchase } from './vault/purchases.ts'
-import { checkName, load } from './vault/saved.ts'
+import { checkName, loadExtendable, type SavedExtendable } from './vault/saved.ts'
 
 export const addExtend = client({
   command: 'extend',
@@ -35,7 +34,7 @@ export const addExtend = client({
 })
 
 /** The new end, or what was sold in place of one that had ended, and the name under which that is saved. */
-export type Done = { expiresAt: string } | { replacement: Held; name: string }
+export type Done = { expiresAt: string } | { replacement: SavedExtendable; name: string }
 
 /**
  * A caller that repeats its request says from which end it counts: what lasts longer already is not extended. One that
@@ -49,31 +48,21 @@ export async function extendSaved(
   name: string,
   { endsAt = Number.POSITIVE_INFINITY, planId, ...caller }: ExtendingCaller = {},
 ): Promise<Done> {
-  const held = heldAs(cli, name)
+  const saved = loadExtendable(cli, name)
   const open = findPurchase(cli, name)
-  const { expiresAt } = held.capability
+  const { expiresAt } = saved.capability
   if (open === null && Date.parse(expiresAt) > endsAt) return { expiresAt }
-  const planOf = async () => planId ?? held.planId ?? (await statusOf(cli, held)).planId
+  const planOf = async () => planId ?? saved.planId ?? (await statusOf(cli, saved)).planId
   const bought =
     open === null
-      ? await extension(cli, name, { held, planId: await planOf(), caller })
+      ? await extension(cli, name, { saved, planId: await planOf(), caller })
       : await resume(cli, name, caller)
-  const now = heldAs(cli, bought.name)
+  const now = loadExtendable(cli, bought.name)
   if (bought.name !== name) return { replacement: now, name: bought.name }
   return { expiresAt: now.capability.expiresAt }
 }
 
-/** The capability, if it can be extended. @throws CliError */
-export function heldAs(cli: Pick<Cli, 'folder'>, name: string): Held {
-  const saved = load(cli, name)
-  const { capability } = saved
-  if (capability.product === 'whisper') {
-    throw misuse(`${name} is a whisper, which cannot be extended.`)
-  }
-  return { ...saved, capability }
-}
-
-export function statusOf(cli: Cli, { baseUrl, capability }: Held) {
+export function statusOf(cli: Cli, { baseUrl, capability }: SavedExtendable) {
   const mayfly = cli.mayfly(baseUrl)
   return capability.product === 'catch'
     ? mayfly.catch(capability).status()

@@ -36,7 +36,15 @@ import {
   openPurchases,
   vaultStore,
 } from './vault/purchases.ts'
-import { findKept, findSaved, isSaved, type Product, save, saveAgain } from './vault/saved.ts'
+import {
+  findKept,
+  findSaved,
+  isSaved,
+  type Product,
+  type SavedExtendable,
+  save,
+  saveAgain,
+} from './vault/saved.ts'
 import { type Place, VaultError, vaultFile } from './vault/vault.ts'
 
 /** What is sent, sealed here, and how it can be read. */
@@ -64,11 +72,6 @@ export type Caller = {
   goOn?: string
   /** Pays nothing and waits for nothing: only what is paid already is collected. */
   isCollecting?: boolean
-}
-
-/** What can be extended, as it is saved. */
-export type Held = SavedCapability & {
-  capability: Extract<AnyCapability, { ownerToken: string }>
 }
 
 export type Bought = { name: string; saved: SavedCapability }
@@ -129,9 +132,9 @@ function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {
 export function extension(
   cli: Cli,
   name: string,
-  { held, planId, caller }: { held: Held; planId: PlanId; caller: Caller },
+  { saved, planId, caller }: { saved: SavedExtendable; planId: PlanId; caller: Caller },
 ): Promise<Bought> {
-  const { baseUrl: service, capability } = held
+  const { baseUrl: service, capability } = saved
   return run(cli, { name, product: capability.product, service, caller }, (mayfly, terms) =>
     mayfly.extend(capability, { ...terms, planId, idempotencyKey: crypto.randomUUID() }),
   )

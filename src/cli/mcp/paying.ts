@@ -8,14 +8,14 @@ import { Refusal } from '../../tools/answers.ts'
 import { NOUNS, type Pay, quoteIn, type Sale, text, type Wanted } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { type Done, heldAs as extendable, extendSaved, statusOf } from '../extension.ts'
+import { type Done, extendSaved, statusOf } from '../extension.ts'
 import { type Caller, keepEnd, purchase, refuseSecond, resume } from '../purchase.ts'
 import { isGone } from '../status.ts'
 import { budgetState, checkBudget, sats } from '../vault/budget.ts'
 import { openPurchase } from '../vault/purchases.ts'
-import { checkName, findSaved } from '../vault/saved.ts'
+import { checkName, findSaved, loadExtendable } from '../vault/saved.ts'
 import { termsOf } from '../whisper/send.ts'
-import { heldAs, saved } from './secrets.ts'
+import { heldAs, savedNames } from './secrets.ts'
 import { type Call, cliOf, confirm, type Session } from './session.ts'
 
 export function payOf(call: Call): Pay {
@@ -86,7 +86,7 @@ async function check(call: Call, name: string): Promise<Sale> {
   const found = findSaved(call.cli, name)
   if (found !== null) return soldAs(call.session, name, found)
   throw new Refusal(
-    `Nothing was bought as ${name}, and nothing is being bought. ${saved(call.cli)}`,
+    `Nothing was bought as ${name}, and nothing is being bought. ${savedNames(call.cli)}`,
   )
 }
 
@@ -115,7 +115,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
   const end = Date.parse(expiresAt)
   // Says which names there are.
   heldAs(cli, name, { catch: 'owner', pulse: 'owner' })
-  const held = extendable(cli, name)
+  const held = loadExtendable(cli, name)
   const record = openPurchase(cli, name)
   const now = await statusOf(cli, held).catch((error: unknown) => {
     // An extension of what is gone may be paid already.

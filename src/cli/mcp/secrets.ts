@@ -40,7 +40,9 @@ export function secretsOf(call: Call): Context['secrets'] {
       if (capability.product === 'catch') {
         return { inbox: capability.publicId, ingestToken: capability.ingestToken }
       }
-      throw new Refusal(`${inbox} is ${A[capability.product]}. ${saved(cli)} Nothing was changed.`)
+      throw new Refusal(
+        `${inbox} is ${A[capability.product]}. ${savedNames(cli)} Nothing was changed.`,
+      )
     },
     readWhisper: () => readWhisper(call),
     async confirm(message, { publicId }, byHand) {
@@ -59,7 +61,7 @@ export function heldAs(cli: Cli, name: string, roles: Roles): Held {
   const role = roles[product]
   if (role === undefined) {
     const wanted = (Object.keys(roles) as Product[]).map((some) => A[some]).join(' or ')
-    throw new Refusal(`${name} is ${A[product]}, and this tool takes ${wanted}. ${saved(cli)}`)
+    throw new Refusal(`${name} is ${A[product]}, and this tool takes ${wanted}. ${savedNames(cli)}`)
   }
   const token = (capability as Record<string, string | undefined>)[`${role}Token`]
   if (token === undefined) {
@@ -86,13 +88,13 @@ function keptAs(cli: Cli, name: string): Kept {
   if (kept !== null) return kept
   throw new Refusal(
     openPurchase(cli, name) === null
-      ? `Nothing is saved as ${name}. ${saved(cli)}`
+      ? `Nothing is saved as ${name}. ${savedNames(cli)}`
       : `The purchase of ${name} is not finished: call check_order with this name.`,
   )
 }
 
 /** The names that exist, for a host at its start and in errors. */
-export function saved(cli: Cli): string {
+export function savedNames(cli: Cli): string {
   const all = allKept(cli).flatMap(({ name, kept }) =>
     kept ? [`${name} (${A[kept.capability.product].split(' ')[1]})`] : [],
   )
@@ -129,7 +131,7 @@ function codeOf(
   if (code !== undefined) return { code: text(code), baseUrl: cli.url }
   const kept = findSaved(cli, text(name))
   if (kept?.capability.product !== 'whisper' || kept.capability.code === undefined) {
-    throw new Refusal(`No whisper is saved as ${name}. ${saved(cli)} Nothing was spent.`)
+    throw new Refusal(`No whisper is saved as ${name}. ${savedNames(cli)} Nothing was spent.`)
   }
   return { code: kept.capability.code, baseUrl: kept.baseUrl }
 }

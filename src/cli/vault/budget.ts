@@ -16,19 +16,11 @@ type Timed = Place & { now: () => number }
 
 export type BudgetOptions = Timed & { maxSatsPerDay: number }
 
-export type BudgetState = {
-  /** The UTC day. Payments of a later one count, too: the clock of this machine was ahead, or is behind now. */
-  day: string
-  isClockBehind: boolean
-  /** What was paid and what is reserved, with fees. */
-  spentMsat: number
-}
+type BudgetState = ReturnType<typeof stateIn>
 
 /** What today's payments come to. */
-export function budgetState(place: Timed): BudgetState {
-  const none = { day: dayOf(place.now()), isClockBehind: false, spentMsat: 0 }
-  return fromVault(place, none, (db) => stateIn(db, place))
-}
+export const budgetState = (place: Timed): BudgetState =>
+  fromVault(place, stateOf(dayOf(place.now()), {}), (db) => stateIn(db, place))
 
 /** @throws BudgetError if this price could not be paid now. Reserves nothing. */
 export function checkBudget(options: BudgetOptions, priceMsat: number): void {
@@ -115,11 +107,19 @@ const PAID = `
 const RELEASE = `
   delete from spending where key = $key and bolt11 = $bolt11 and state = 'reserved'`
 
-function stateIn(db: DatabaseSync, { now }: Timed): BudgetState {
+function stateIn(db: DatabaseSync, { now }: Timed) {
   const day = dayOf(now())
-  const { spent, last } = { ...db.prepare(SPENT).get({ day }) }
-  return { day, isClockBehind: String(last ?? '') > day, spentMsat: Number(spent) }
+  return stateOf(day, { ...db.prepare(SPENT).get({ day }) })
 }
+
+const stateOf = (day: string, { spent = 0, last }: Record<string, unknown>) => ({
+  /** The UTC day. */
+  day,
+  /** Payments of a later day count, too: the clock of this machine was ahead, or is behind now. */
+  isClockBehind: String(last ?? '') > day,
+  /** What was paid and what is reserved, with fees. */
+  spentMsat: Number(spent),
+})
 
 const SPENT =
   'select coalesce(sum(cost_msat), 0) as spent, max(day) as last from spending where day >= $day'

@@ -182,6 +182,19 @@ export function loadPulse(cli: Opener, name: string) {
   return { ...saved, monitor: cli.mayfly(saved.baseUrl).pulse(saved.capability) }
 }
 
+/** An inbox or a monitor, as it is saved. */
+export type SavedExtendable = SavedCapability & {
+  capability: Extract<AnyCapability, { ownerToken: string }>
+}
+
+/** What can be extended, with this name. @throws CliError for a whisper. */
+export function loadExtendable(place: Place, name: string): SavedExtendable {
+  const saved = load(place, name)
+  const { capability } = saved
+  if (capability.product !== 'whisper') return { ...saved, capability }
+  throw misuse(`${name} is a whisper, which cannot be extended.`)
+}
+
 /** What pings the monitor with this name, and its service. Its owner's token may be elsewhere. */
 export const loadPing = (place: Place, name: string): SavedPing =>
   only(name, loadKept(place, name), 'pulse')
