@@ -2,14 +2,14 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { helpText } from './text.ts'
 
-/** Instead of what stands for an absent option: it must be there. */
+/** In place of a default: the option must be given. */
 export const NEEDED = Symbol()
 
-/** How the text of an argument or an option is read, or what it can be. */
+/** How a text is read, or its choices. */
 type How = ((text: string, before: never) => unknown) | readonly string[]
 
-/** What an argument or an option means; how it is read; what it is if it is absent. */
-type Taken = string | readonly [says: string, how: How, ifAbsent?: unknown]
+/** The help of an argument or an option, how it is read, and its default. */
+type Taken = string | readonly [says: string, how: How, byDefault?: unknown]
 
 /** The arguments and options of a command, by their flags. */
 export type Takes = Readonly<Record<string, Taken>>
@@ -93,13 +93,13 @@ export function declare<T extends Takes>(
 /** Lets a command take these. */
 export function take(command: Command, takes: Takes): void {
   for (const [flags, taken] of Object.entries(takes)) {
-    const [says, how, ifAbsent] = typeof taken === 'string' ? [taken] : taken
+    const [says, how, byDefault] = typeof taken === 'string' ? [taken] : taken
     const one = flags.startsWith('--') ? new Option(flags, says) : new Argument(flags, says)
     if (typeof how === 'function') one.argParser(how as (text: string) => unknown)
     else if (how !== undefined) one.choices(how)
-    if (ifAbsent !== undefined && ifAbsent !== NEEDED) one.default(ifAbsent)
+    if (byDefault !== undefined && byDefault !== NEEDED) one.default(byDefault)
     if (one instanceof Argument) command.addArgument(one)
-    else command.addOption(one.makeOptionMandatory(ifAbsent === NEEDED))
+    else command.addOption(one.makeOptionMandatory(byDefault === NEEDED))
   }
 }
 

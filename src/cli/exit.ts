@@ -59,7 +59,7 @@ export function endingOf(error: unknown, url: string): Ending | null {
   return endingOfSystem(error, url)
 }
 
-/** The same. The SDK reads no answer to the end, so a service that says nonsense looks like a bug. */
+/** The same, with a sentence for any error: an answer that the SDK does not check can look like a fault of ours. */
 export const anyEnding = (error: unknown, url: string): Ending =>
   endingOf(error, url) ?? {
     code: EXIT.failed,

@@ -62,7 +62,7 @@ export const printDebug = (line: string): void => print(`debug: ${line}`)
 const ESCAPE = '\u001b'
 const STYLES = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|32|33|39)m)`)
 
-/** Whatever a service has said in it. */
+/** Escapes what could steer a terminal, except for our own styles: a service may have written any of it. */
 const textOf = (text: string): string =>
   text
     .split(STYLES)

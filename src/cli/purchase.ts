@@ -24,9 +24,9 @@ import type { Cli } from './cli.ts'
 import { CliError, EXIT, endingOf, misuse, notThere } from './exit.ts'
 import { showInvoice, withWallet } from './invoice.ts'
 import {
+  continuing,
   dropPurchase,
   findPurchase,
-  goingOn,
   isUnknown,
   leavePurchase,
   nameSaved,
@@ -62,14 +62,14 @@ export type Wanted = {
   beside?: string | undefined
 }
 
-/** What a caller does otherwise than a terminal. */
+/** How a caller differs from a command on a terminal. */
 export type Caller = {
   /** Told of each step. */
   onProgress?: (progress: PurchaseProgress) => void
   /** Takes the invoice where no wallet pays. If it throws, the purchase ends and its record stays. */
   onInvoice?: (quote: PaymentQuote) => void
   /** The sentence that says how to continue. */
-  goOn?: string
+  howToContinue?: string
   /** Pays nothing and waits for nothing: only what is paid already is collected. */
   isCollecting?: boolean
 }
@@ -79,12 +79,12 @@ export type Bought = { name: string; saved: SavedCapability }
 /** Buys, or goes on with the purchase of this name, or of the same thing. @throws CliError */
 export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise<Bought> {
   const { product, planId, name } = wanted
-  // A whisper is told from another one by its name alone.
+  // Two whispers differ by their names alone.
   const isNew = product === 'whisper' || wanted.beside !== undefined
   const open =
     name !== undefined ? findPurchase(cli, name) : isNew ? null : abandoned(cli, wanted)[0]
   if (open) {
-    if (!isOf(cli, wanted)(open)) throw nameTaken(open.name)
+    if (!isSame(cli, wanted)(open)) throw nameTaken(open.name)
     if (product === 'whisper') {
       throw new CliError(
         `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
@@ -145,7 +145,7 @@ export function refuseSecond(cli: Cli, wanted: Wanted): void {
   const { beside } = wanted
   if (beside !== undefined) {
     const names = openPurchases(cli)
-      .filter(isOf(cli, wanted))
+      .filter(isSame(cli, wanted))
       .map(({ name }) => name)
     if (!names.includes(beside)) {
       throw misuse(
@@ -158,7 +158,7 @@ export function refuseSecond(cli: Cli, wanted: Wanted): void {
   )
   if (unknown === undefined) return
   throw new CliError(
-    `${unknown.name} is the same, and may have been paid: nobody knows yet. To go on with it: ${goingOn(unknown.name, unknown.record)}. To buy another one beside it: --beside ${unknown.name}`,
+    `${unknown.name} is the same, and may have been paid: nobody knows yet. To go on with it: ${continuing(unknown.name, unknown.record)}. To buy another one beside it: --beside ${unknown.name}`,
     EXIT.notPaid,
   )
 }
@@ -287,7 +287,7 @@ function endOf(
 ): unknown {
   const record = name === '' ? null : openPurchase(cli, name)
   if (record === null) return error
-  const next = caller.goOn ?? `To continue: ${goingOn(name, record)}`
+  const next = caller.howToContinue ?? `To continue: ${continuing(name, record)}`
   if (cli.signal.aborted) {
     cli.warn(`Interrupted. ${next}`)
     return error
@@ -312,17 +312,17 @@ function endOf(
   }
   const ending = endingOf(error, service)
   if (ending === null) return error
-  // What the vault says is of what is to come.
+  // A vault that fails says nothing of the money.
   const state = error instanceof VaultError ? `${name} ${moneyIn(record)}. ` : ''
   return new CliError(`${state}${ending.sentence} ${next}`, ending.code, { cause: error })
 }
 
 /** Whether nothing can come of a purchase any more: no money is in it, and none can be. */
 function isOver(cli: Cli, { state, invoices }: PurchaseRecord, phrase: string): boolean {
-  // Somebody may have paid by hand what was shown, so it goes by the word of the service, and not by our clock.
+  // Somebody may have paid the invoice by hand, so the service decides, and not our clock.
   if (state === 'quoted') return phrase !== EXPIRED && OVER.includes(phrase)
   const end = Date.parse(invoices.at(-1)?.expiresAt ?? '')
-  // The service says it, too, or its clock does.
+  // Not by the word of the service alone.
   return state === 'failed' && OVER.includes(phrase) && cli.now() >= end + LATE_MS
 }
 
@@ -335,7 +335,7 @@ function moneyIn({ state }: PurchaseRecord): string {
 }
 
 /** Whether a purchase is of the same thing. */
-const isOf =
+const isSame =
   ({ url }: Cli, { product, planId }: Wanted) =>
   ({ record }: OpenPurchase): boolean =>
     record.product === product &&
@@ -346,7 +346,7 @@ const isOf =
 /** Purchases of the same thing that were interrupted, and that nobody works on now. */
 const abandoned = (cli: Cli, wanted: Wanted): OpenPurchase[] =>
   openPurchases(cli)
-    .filter(isOf(cli, wanted))
+    .filter(isSame(cli, wanted))
     .filter(({ heldBy, isMine }) => heldBy === null && !isMine)
 
 export function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): string {

@@ -9,7 +9,7 @@ import { NEEDED } from './declare.ts'
 import { anyEnding, CliError, EXIT, notThere } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
 import { away, columns } from './text.ts'
-import { findPurchase, goingOn, type OpenPurchase, openPurchases } from './vault/purchases.ts'
+import { continuing, findPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 import {
   allKept,
   checkReceipt,
@@ -131,7 +131,7 @@ function listedPurchase({ name, record }: OpenPurchase): Listed {
       paymentHash,
       amountSats,
     },
-    `${PAYMENT[record.state]}: ${goingOn(name, record)}`,
+    `${PAYMENT[record.state]}: ${continuing(name, record)}`,
   ]
 }
 

@@ -60,7 +60,7 @@ export const GONE = 'gone'
 export const isGone = (error: unknown): boolean =>
   error instanceof MayflyError && (error.phrase === 'not found' || error.phrase === 'unauthorized')
 
-/** Null where a part of it, that was asked for, is not there. @throws what is wrong, also if the whole is gone. */
+/** A part of an inbox or a monitor; null if it does not exist. @throws MayflyError also if the whole is gone. */
 export async function partOf<T>(
   whole: { status(): Promise<unknown> },
   part: Promise<T>,

@@ -94,12 +94,12 @@ async function check(call: Call, name: string): Promise<Sale> {
 async function collect({ session, cli }: Call, name: string): Promise<Sale | null> {
   const record = openPurchase(cli, name)
   if (record === null) return null
-  const goOn =
+  const howToContinue =
     record.state === 'failed'
       ? `To try again, repeat the call that buys or extends ${name}.`
       : `To continue, call check_order again with the name ${name}.`
   return orInvoice(name, async (onInvoice) => {
-    const caller = { onInvoice, goOn, isCollecting: true }
+    const caller = { onInvoice, howToContinue, isCollecting: true }
     return findSaved(cli, name) === null
       ? soldAs(session, name, (await resume(cli, name, caller)).saved)
       : extendedAs(session, name, await extendSaved(cli, name, caller))
@@ -252,7 +252,7 @@ async function paying(
     const signal = AbortSignal.any([stop.signal, session.over])
     const payer = cliOf(cli, { signal, maxSats })
     return await orInvoice(name, (onInvoice) =>
-      work(payer, { onInvoice, onProgress, goOn: REPEAT }),
+      work(payer, { onInvoice, onProgress, howToContinue: REPEAT }),
     )
   } finally {
     isPaying = false

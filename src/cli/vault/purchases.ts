@@ -112,8 +112,8 @@ export function importIn(db: DatabaseSync, name: string, record: PurchaseRecord)
   write(db, { name, record: unknown, at: 0, pid: null })
 }
 
-/** The command that goes on with it. */
-export function goingOn(name: string, { product, extends: extended }: PurchaseRecord): string {
+/** The command that continues it. */
+export function continuing(name: string, { product, extends: extended }: PurchaseRecord): string {
   if (product === null) return 'mayfly pay INVOICE'
   if (extended !== undefined) return `mayfly extend ${name}`
   return `mayfly ${product === 'whisper' ? 'whisper send' : `buy ${product}`} --resume ${name}`

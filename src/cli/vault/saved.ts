@@ -12,7 +12,7 @@ import { isProduct, PRODUCT_NAMES } from '../../lib/product-names.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, misuse, notThere } from '../exit.ts'
 import { forgetListening } from './listening.ts'
-import { goingOn, nameSaved, openPurchase } from './purchases.ts'
+import { continuing, nameSaved, openPurchase } from './purchases.ts'
 import { change, inVault, type Place, rowsIn, VaultError, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
@@ -146,7 +146,9 @@ export function load(place: Place, name: string): SavedCapability {
 function missing(place: Place, name: string): never {
   const record = openPurchase(place, name)
   if (record !== null) {
-    throw notThere(`The purchase of ${name} is not finished. To continue: ${goingOn(name, record)}`)
+    throw notThere(
+      `The purchase of ${name} is not finished. To continue: ${continuing(name, record)}`,
+    )
   }
   throw notThere(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`)
 }
@@ -232,7 +234,7 @@ export function publicPart(capability: Kept['capability']): Record<string, strin
   return Object.fromEntries(Object.entries(capability).filter(([field]) => !SECRETS.has(field)))
 }
 
-/** What each product sells, in a sentence. */
+/** What each product sells, as it stands in a sentence. */
 export const A: Record<Product, string> = {
   catch: 'an inbox',
   pulse: 'a monitor',
