@@ -52,10 +52,11 @@ export type { NewToken } from '../http/schemas.ts'
 export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
 export type { HmacAlgorithm } from '../protocol/signatures/mac.ts'
 export type { HmacScheme } from '../protocol/signatures/schemes.ts'
-export type {
-  KnownProvider,
-  SignatureProvider,
-  SignatureRules,
+export {
+  guessProvider,
+  type KnownProvider,
+  type SignatureProvider,
+  type SignatureRules,
 } from '../protocol/signatures/signatures.ts'
 export type { SignatureRule } from '../protocol/signatures/verdict.ts'
 export { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
@@ -125,12 +126,7 @@ export type {
   PurchaseStore,
   RecordedInvoice,
 } from './record.ts'
-export {
-  guessProvider,
-  type SignatureCheck,
-  type SignatureVerdict,
-  verifySignature,
-} from './signature.ts'
+export { type SignatureCheck, type SignatureVerdict, verifySignature } from './signature.ts'
 export { type Wallet, type WalletAnswer, WalletError, type WalletPayment } from './wallet.ts'
 export { type ClnWalletOptions, clnWallet } from './wallets/cln.ts'
 export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'

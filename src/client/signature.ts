@@ -2,8 +2,6 @@
 import type { CatchEvent } from '../catch/schema.ts'
 import {
   checkSignature,
-  guessSignatureProvider,
-  type KnownProvider,
   type SignatureProvider,
   type SignatureRules,
 } from '../protocol/signatures/signatures.ts'
@@ -42,15 +40,4 @@ export async function verifySignature(
     receivedAtMs: Date.parse(event.receivedAt),
   }
   return { provider: rules.provider, ...(await checkSignature(request, secret, rules)) }
-}
-
-/**
- * The provider that signs with a header which this event has, or null.
- *
- * ```ts
- * const provider = guessProvider(event) ?? 'github'
- * ```
- */
-export function guessProvider(event: Pick<CatchEvent, 'headers'>): KnownProvider | null {
-  return guessSignatureProvider(event)
 }

@@ -14,7 +14,15 @@ import {
   said,
   strangerText,
 } from './strangers.ts'
-import { type Context, eventFilters, type Held, type HeldTool, pick, text } from './tool.ts'
+import {
+  type Context,
+  eventFilters,
+  type Held,
+  type HeldTool,
+  pick,
+  type Seen,
+  text,
+} from './tool.ts'
 
 /** The longest wait of one call. */
 const MAX_WAIT_SECONDS = 600
@@ -162,7 +170,7 @@ export const WAIT_FOR_WEBHOOK: HeldTool = {
   }),
   async run(context) {
     const { args, held: inbox } = context
-    const seen = inbox.seen()
+    const seen: Seen = inbox.seen?.() ?? { upTo: 0, beyond: new Set() }
     const from = Number(args.after ?? seen.upTo)
     const isNew = (sequence: number) => args.after !== undefined || !seen.beyond.has(sequence)
     const { events, reason, after } = await waited(context, { inbox, from, isNew })
@@ -171,7 +179,7 @@ export const WAIT_FOR_WEBHOOK: HeldTool = {
     const isFiltered = FILTER_NAMES.some((name) => args[name] !== undefined)
     const isWhole = from <= seen.upTo && !isFiltered
     const sequences = webhooks.map(({ sequence }) => sequence)
-    if (sequences.length > 0) inbox.saw(sequences, isWhole ? next : null)
+    if (sequences.length > 0) inbox.saw?.(sequences, isWhole ? next : null)
     return { text: resultText({ notice: STRANGER_NOTICE, reason, webhooks, after: next }) }
   },
 }

@@ -91,10 +91,10 @@ export type Held = Api & {
   origin: string
   /** What the caller calls it. */
   label: string
-  /** Which of its events were handed over. Kept here, or always none. */
-  seen(): Seen
+  /** Which of its events were handed over. Left out where nobody keeps that. */
+  seen?(): Seen
   /** Handed over: these, and with `upTo` all that there were up to it. */
-  saw(sequences: readonly number[], upTo: number | null): void
+  saw?(sequences: readonly number[], upTo: number | null): void
   /** Saves a new token; without one, sees that it could be. Left out where the caller keeps it. */
   keep?(role: Role, token?: string): void
   /** Forgets what was destroyed. */

@@ -116,10 +116,14 @@ export async function answerChallenge(
   return JSON.stringify(challenge?.answer(token, await mac(utf8(token), utf8(secret))))
 }
 
-/** The provider that signs with a header of this request, or null. */
-export function guessSignatureProvider({
-  headers,
-}: Pick<SignedRequest, 'headers'>): KnownProvider | null {
+/**
+ * The provider that signs with a header which this event has, or null.
+ *
+ * ```ts
+ * const provider = guessProvider(event) ?? 'github'
+ * ```
+ */
+export function guessProvider({ headers }: Pick<SignedRequest, 'headers'>): KnownProvider | null {
   const hasAny = ({ knownBy }: Scheme): boolean =>
     knownBy.some((name) => headers.some((header) => hasName(header, name)))
   const known = Object.entries(SCHEMES).find(([, scheme]) => hasAny(scheme))

@@ -2,10 +2,8 @@
 import { PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { apiBy, Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
-import { type Brought, type Context, oneOf, type Seen, TOKEN_META, text } from '../tool.ts'
+import { type Brought, type Context, oneOf, TOKEN_META, text } from '../tool.ts'
 import type { Call } from './own-requests.ts'
-
-const NOTHING: Seen = { upTo: 0, beyond: new Set() }
 
 export function secretsOf(call: Call, publicUrl: () => string): Context['secrets'] {
   return {
@@ -20,8 +18,6 @@ export function secretsOf(call: Call, publicUrl: () => string): Context['secrets
         path: `/api/${product}/${publicId}`,
         origin: publicUrl(),
         label: publicId,
-        seen: () => NOTHING,
-        saw: () => undefined,
       }
     },
     alertInbox({ inbox, ingestToken }) {

@@ -3,9 +3,13 @@ import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { eventBody, toCurl } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
-import { guessProvider, verifySignature } from '../../client/signature.ts'
+import { verifySignature } from '../../client/signature.ts'
 import { HMAC_ALGORITHMS, type HmacAlgorithm } from '../../protocol/signatures/mac.ts'
-import type { SignatureProvider, SignatureRules } from '../../protocol/signatures/signatures.ts'
+import {
+  guessProvider,
+  type SignatureProvider,
+  type SignatureRules,
+} from '../../protocol/signatures/signatures.ts'
 import { textOf } from '../content/charset.ts'
 import { indented } from '../content/json.ts'
 import { mediaOf } from '../content/media.ts'
