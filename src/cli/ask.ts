@@ -92,7 +92,7 @@ async function prompt(question: string, { input, output, signal }: Asking): Prom
 
 function terminal(): ReadStream {
   try {
-    return new ReadStream(openSync(process.platform === 'win32' ? '\\\\.\\CON' : '/dev/tty', 'r+'))
+    return new ReadStream(openSync('/dev/tty', 'r+'))
   } catch {
     throw misuse('There is no terminal to type a password on. Use --password-file instead.')
   }

@@ -3,14 +3,13 @@ import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, platform } from 'node:os'
 import { join } from 'node:path'
 
-/** The folder for a user's data: XDG's, or its equivalent on other systems. */
+/** The folder for a user's data: XDG's, or its equivalent on macOS. */
 export function dataFolder(environment: Record<string, string | undefined> = process.env): string {
-  const { XDG_DATA_HOME, LOCALAPPDATA } = environment
+  const { XDG_DATA_HOME } = environment
   // The XDG specification demands that relative paths are ignored.
   if (XDG_DATA_HOME?.startsWith('/')) return join(XDG_DATA_HOME, 'mayfly')
   const home = environment.HOME ?? homedir()
   if (platform() === 'darwin') return join(home, 'Library', 'Application Support', 'mayfly')
-  if (platform() === 'win32') return join(LOCALAPPDATA ?? join(home, 'AppData', 'Local'), 'mayfly')
   return join(home, '.local', 'share', 'mayfly')
 }
 

@@ -168,9 +168,6 @@ const addShow = client({
   },
 })
 
-/** What opens an address in the browser of its user. */
-const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }
-
 const addOpen = client({
   command: 'open',
   says: 'open the page of what is saved under a name, in a browser',
@@ -185,8 +182,8 @@ const addOpen = client({
         `The page asks for what is saved, unless that browser has it: mayfly export ${name} --out ${name}.json`,
       )
     }
-    const opener = OPENERS[process.platform]
-    if (!process.stdout.isTTY || opener === undefined) return
+    if (!process.stdout.isTTY) return
+    const opener = process.platform === 'darwin' ? 'open' : 'xdg-open'
     // Without a browser the address was printed, which is enough.
     spawn(opener, [url], { stdio: 'ignore', detached: true })
       .on('error', () => undefined)

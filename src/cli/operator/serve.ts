@@ -1,6 +1,7 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
 import { existsSync, realpathSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { isatty } from 'node:tty'
 import { prepareStore } from '../../db/open.ts'
 import { placeOf } from '../../db/server-urls.ts'
 import { codeOf } from '../../lib/errors.ts'
@@ -14,7 +15,6 @@ import {
 import type { Server } from '../../service/serve.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
 import { ofStore, operator } from './command.ts'
-import { onHangUp } from './hang-up.ts'
 import { createLogOutput } from './log-output.ts'
 import { REDACTED, withoutSecrets } from './log-redaction.ts'
 
@@ -57,6 +57,18 @@ export const addServe = operator({
     process.exit(EXIT.ok)
   },
 })
+
+/**
+ * SIGHUP: the operator asks for a reload, or the terminal of a service in the foreground was closed. It is listened for
+ * from now on, so that none ends the process.
+ * @param isTerminal whether a standard stream is one, which it is not any more after its terminal was closed.
+ */
+export function onHangUp(listener: (what: 'reload' | 'stop') => void, isTerminal = isatty): void {
+  const terminals = [0, 1, 2].filter((stream) => isTerminal(stream))
+  process.on('SIGHUP', () => {
+    listener(terminals.every((stream) => isTerminal(stream)) ? 'reload' : 'stop')
+  })
+}
 
 /** @throws CliError for what the operator can change. */
 async function start(): Promise<Server> {
