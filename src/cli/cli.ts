@@ -67,8 +67,7 @@ function openCli(
     options.debug ? traced(fetch, printDebug) : fetch
   const mayflyAt = (baseUrl: string, store?: PurchaseStore): Mayfly => {
     lastAsked.url = baseUrl
-    const fetch = trace(globalThis.fetch)
-    return createMayfly({ baseUrl, maxSats, fetch, ...(store ? { store } : {}) })
+    return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch), store })
   }
   return {
     ...openOutput(options, isForPrograms(options)),

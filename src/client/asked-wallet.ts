@@ -16,16 +16,16 @@ const CALL_MS = 2 * 60 * 1000
 const UNNAMED = 'a wallet'
 
 /** What one call of the SDK has for its wallet. */
-type Call = { wallet?: Wallet | undefined; signal?: AbortSignal }
+type Call = { wallet?: Wallet | undefined; signal?: AbortSignal | undefined }
 
 /** The wallet of a purchase, and its name. @throws MayflyError for another one than may have had it before. */
 export async function walletOf(
   { state, wallet: before }: PurchaseRecord,
   call: Call,
 ): Promise<{ wallet: Wallet; id: string }> {
-  const { wallet } = call
+  const { wallet, signal } = call
   if (!wallet) throw outcomeUnknown(null)
-  const id = (await wallet.id?.(signalOf(call))) ?? UNNAMED
+  const id = (await wallet.id?.({ signal })) ?? UNNAMED
   if (before === id || (before === null && state === 'quoted')) return { wallet, id }
   const message =
     before === null
@@ -65,11 +65,11 @@ export async function lookUp(
 async function lookUpOne(
   wallet: Wallet,
   invoice: RecordedInvoice,
-  call: Call,
+  { signal }: Call,
 ): Promise<WalletAnswer> {
   let answer: WalletAnswer
   try {
-    answer = (await wallet.lookup?.(invoice.bolt11, signalOf(call))) ?? { state: 'unknown' }
+    answer = (await wallet.lookup?.(invoice.bolt11, { signal })) ?? { state: 'unknown' }
   } catch (cause) {
     // Asking pays nothing.
     throw new WalletError(messageOf(cause), 'not paid', { cause })
@@ -87,9 +87,9 @@ async function lookUpOne(
 export async function payWith(
   wallet: Wallet,
   { bolt11, paymentHash }: RecordedInvoice,
-  call: Call,
+  { signal }: Call,
 ): Promise<WalletPayment> {
-  const paid = await wallet.pay(bolt11, signalOf(call))
+  const paid = await wallet.pay(bolt11, { signal })
   if (await isProof(paid.preimage, paymentHash)) return paid
   throw new WalletError('the wallet did not prove its payment', 'unknown')
 }
@@ -124,5 +124,3 @@ export const isJustHanded = ({ handedAt }: RecordedInvoice, now: number): boolea
 
 export const outcomeUnknown = (cause: unknown): MayflyError =>
   new MayflyError('payment outcome unknown', 0, { cause })
-
-const signalOf = ({ signal }: Call): { signal?: AbortSignal } => (signal ? { signal } : {})

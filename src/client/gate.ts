@@ -168,7 +168,7 @@ export function requestIntent(
       // The service hashes the bytes whatever their content type.
       ...(body?.length ? { 'content-type': 'application/octet-stream' } : {}),
     },
-    ...(body?.length ? { body } : {}),
+    body: body?.length ? body : undefined,
   })
 }
 

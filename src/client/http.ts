@@ -31,9 +31,9 @@ export type CallOptions = {
 export type ApiRequest = CallOptions & {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
-  token?: string
+  token?: string | undefined
   headers?: Record<string, string>
-  body?: string | Uint8Array<ArrayBuffer>
+  body?: string | Uint8Array<ArrayBuffer> | undefined
   /** A body of JSON, with its type. */
   json?: unknown
   /** Whether two of it do no more than one: then it is repeated if its answer is lost. */
@@ -164,7 +164,7 @@ export type Calls = ReturnType<typeof callsAt>
 export function callsAt(http: Http, base: string, token?: string) {
   const at = (below: string, more: Omit<ApiRequest, 'path'> = {}) => ({
     path: base + below,
-    ...(token === undefined ? {} : { token }),
+    token,
     ...more,
   })
   const reading = (options?: CallOptions) => ({ ...options, isRepeatable: true })

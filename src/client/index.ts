@@ -164,7 +164,7 @@ export type MayflyOptions = {
    * Keeps each purchase before money moves, so that after a crash nothing is paid twice and nothing that was paid is
    * lost. Without one, both are promised only until the process ends.
    */
-  store?: PurchaseStore
+  store?: PurchaseStore | undefined
   /** A replacement for the platform's `fetch`, for tests and proxies. */
   fetch?: typeof globalThis.fetch
 }

@@ -25,7 +25,7 @@ export function requestOf(
     method: 'POST',
     path,
     headers: { ...headers, 'idempotency-key': idempotencyKey, ...proofHeader(preimage) },
-    ...(body === undefined ? {} : { body }),
+    body,
     signal,
   }
 }

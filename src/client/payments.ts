@@ -434,10 +434,10 @@ export function createPayments(http: Http, options: PaymentsOptions) {
     /** Pays an invoice that was given as it is. Resolves to its preimage. */
     async payInvoice(
       bolt11: string,
-      { wallet, maxSats, signal }: { wallet: Wallet; maxSats: number; signal?: AbortSignal },
+      { wallet, maxSats, signal }: Pick<Run, 'maxSats' | 'signal'> & { wallet: Wallet },
     ): Promise<string> {
       const quote = invoiceQuote(bolt11)
-      const run: Run = { wallet, maxSats, ...(signal ? { signal } : {}) }
+      const run: Run = { wallet, maxSats, signal }
       const idempotencyKey = `pay-${await sha256(new TextEncoder().encode(quote.bolt11))}`
       const order = { path: quote.bolt11, product: null, planId: null }
       const fresh = await newRecord(order, { idempotencyKey, service: null, maxSats })

@@ -54,12 +54,11 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
   const path = `/api/pulse/${id}`
   const calls = callsAt(http, path, ownerToken)
   const { read, change, remove } = calls
-  const job = pingToken === undefined ? {} : { token: pingToken }
   // Sent again if its answer is lost: a signal that is recorded twice says the same.
   const send = (signal: string, { rid, ...options }: PulseRun = {}): Promise<void> => {
     const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
-    const sent = { path: `/p/${id}${signal}${query}`, ...job, ...options, isRepeatable: true }
-    return http.perform({ method: 'POST', ...sent })
+    const asked = { path: `/p/${id}${signal}${query}`, token: pingToken, ...options }
+    return http.perform({ method: 'POST', ...asked, isRepeatable: true })
   }
   const history = (query: PulseHistoryQuery = {}, options?: CallOptions): Promise<PulseHistory> =>
     read(`/history${searchOf(query)}`, ['uptime', 'entries', 'nextCursor'], options)

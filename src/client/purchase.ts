@@ -34,7 +34,7 @@ export type PurchaseTerms = {
   /** The preimage of an earlier payment for this key. It collects the purchase from any address. */
   preimage?: string
   /** Ends the wait. A purchase that was paid by then can be collected with the same key. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Ends the wait after this time, in milliseconds. Default: as long as the invoice can be paid. */
   timeoutMs?: number
   /** Called at each step of the purchase. If it throws, the purchase ends. */
@@ -62,9 +62,6 @@ export type PurchaseFromWallet = PurchaseTerms & {
 export type Purchase = PurchaseFromWallet & ({ onInvoice: OnInvoice } | { wallet: Wallet })
 
 /** The purchase, ended by its signal or its time. */
-export function limited<Terms extends Pick<PurchaseTerms, 'signal' | 'timeoutMs'>>(
+export const limited = <Terms extends Pick<PurchaseTerms, 'signal' | 'timeoutMs'>>(
   terms: Terms,
-): Terms {
-  const signal = within(terms)
-  return signal ? { ...terms, signal } : terms
-}
+): Terms => ({ ...terms, signal: within(terms) })

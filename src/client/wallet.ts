@@ -14,18 +14,18 @@ export type Wallet = {
    * paid, in millisatoshis, if the wallet says so.
    * @throws WalletError whose `outcome` says whether money may have left the wallet.
    */
-  pay(bolt11: string, options?: { signal?: AbortSignal }): Promise<WalletPayment>
+  pay(bolt11: string, options?: { signal?: AbortSignal | undefined }): Promise<WalletPayment>
   /**
    * Which wallet this is, without a secret: its kind, and its node's id or address, such as
    * `lnd 02ab…`. A purchase that one wallet was asked to pay is handed to no other.
    */
-  id?(options?: { signal?: AbortSignal }): Promise<string>
+  id?(options?: { signal?: AbortSignal | undefined }): Promise<string>
   /**
    * What the wallet knows of its payment of this invoice. It pays nothing. A purchase asks before it hands the
    * invoice over again. A wallet without it knows nothing.
    * @throws WalletError if the wallet cannot be asked.
    */
-  lookup?(bolt11: string, options?: { signal?: AbortSignal }): Promise<WalletAnswer>
+  lookup?(bolt11: string, options?: { signal?: AbortSignal | undefined }): Promise<WalletAnswer>
   /**
    * Whether the wallet keeps every attempt to pay, and refuses a second payment of one hash: then an invoice that
    * it does not know, long after its expiry, was never paid.

@@ -25,13 +25,13 @@ import type { Order, PurchaseRecord } from './record.ts'
  */
 export type WhisperTerms = {
   /** The number of reads, from 1 to the plan's maximum, which is the default. */
-  readLimit?: number
+  readLimit?: number | undefined
   /** Reads are refused before this time, which must be within the bought lifetime. */
-  revealAt?: Date
+  revealAt?: Date | undefined
   /** The capability gets a `receiptToken`, which tells when it was read and destroys it. */
-  receipt?: boolean
+  receipt?: boolean | undefined
   /** A switch's id: reads are refused until its monitor falls silent. It comes with a receipt. */
-  revealWhen?: string
+  revealWhen?: string | undefined
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
 /** The payment and the content of a whisper. */

@@ -23,7 +23,7 @@ export function apiOf(cli: Cli, baseUrl: string, token?: string): Api {
     const { status, body, headers } = await http.request({
       ...asked,
       signal: cli.signal,
-      ...(token === undefined ? {} : { token }),
+      token,
       // A signal that is recorded twice says the same.
       isRepeatable: asked.method === 'GET' || asked.path.startsWith('/p/'),
     })

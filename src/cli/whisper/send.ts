@@ -104,10 +104,10 @@ export async function termsOf(
   option: string,
 ): Promise<Omit<WhisperTerms, 'sealed'>> {
   return {
-    ...(readLimit === undefined ? {} : { readLimit: Number(readLimit) }),
-    ...(revealAt === undefined ? {} : { revealAt: timeOf(String(revealAt), option) }),
-    ...(receipt ? { receipt: true } : {}),
-    ...(revealWhen === undefined ? {} : { revealWhen: await switchOf(cli, String(revealWhen)) }),
+    readLimit: readLimit === undefined ? undefined : Number(readLimit),
+    revealAt: revealAt === undefined ? undefined : timeOf(String(revealAt), option),
+    receipt: receipt === true,
+    revealWhen: revealWhen === undefined ? undefined : await switchOf(cli, String(revealWhen)),
   }
 }
 

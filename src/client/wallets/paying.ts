@@ -67,7 +67,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
   /** The last call for each hash. The next one waits for it, and then looks its outcome up. */
   const turns = new Map<string, Promise<unknown>>()
 
-  async function pay(bolt11: string, { signal }: { signal?: AbortSignal } = {}) {
+  async function pay(bolt11: string, { signal }: { signal?: AbortSignal | undefined } = {}) {
     const invoice = readInvoice(bolt11)
     if (signal?.aborted) throw notPaid('the payment was cancelled before it was sent')
     const limit = AbortSignal.timeout(timeoutMs)
@@ -113,7 +113,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
 
   async function lookup(
     bolt11: string,
-    { signal }: { signal?: AbortSignal } = {},
+    { signal }: { signal?: AbortSignal | undefined } = {},
   ): Promise<WalletAnswer> {
     const invoice = readInvoice(bolt11)
     const limit = AbortSignal.timeout(LOST_MS)
