@@ -6,7 +6,7 @@ import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { anyEnding, CliError, notThere } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
-import { GONE, stateOf } from './status.ts'
+import { ENDED, stateOf } from './status.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 import { A, checkName, findKept, forget, isSaved } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
@@ -105,7 +105,7 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
   let unknown = ''
   try {
     const state = await stateOf(cli.mayfly(baseUrl), saved)
-    if (state === null ? Date.parse(expiresAt) <= cli.now() : OVER.has(state)) return
+    if (state === null ? Date.parse(expiresAt) <= cli.now() : ENDED.has(state)) return
   } catch (error) {
     if (cli.signal.aborted) throw error
     unknown = ` ${anyEnding(error, baseUrl).sentence}`
@@ -115,6 +115,3 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
   const warning = `This forgets the only copy of what opens ${name}, ${good}${unknown || end}`
   await confirm(cli, name, warning)
 }
-
-/** What is used up has something to show yet. */
-const OVER = new Set([GONE, 'expired', 'destroyed', 'manually_destroyed'])

@@ -7,7 +7,7 @@ import { confirm } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
 import { NEEDED } from './declare.ts'
 import { anyEnding, CliError, EXIT, notThere } from './exit.ts'
-import { GONE, stateOf } from './status.ts'
+import { ENDED, GONE, stateOf } from './status.ts'
 import { away, columns } from './text.ts'
 import { continuing, findPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 import {
@@ -101,20 +101,12 @@ function listedSaved(
   ]
 }
 
-/** States in which nothing can be done with it any more. */
-const USED: Record<string, string> = {
-  exhausted: 'used up',
-  manually_destroyed: 'destroyed',
-  destroyed: 'destroyed',
-  expired: 'expired',
-  [GONE]: 'gone',
-}
-
 function stated(state: string, ends: string, when: string): string {
-  const used = USED[state]
-  return used === undefined
+  // Nothing comes any more, though there is something to show.
+  const over = state === 'exhausted' ? 'used up' : ENDED.get(state)
+  return over === undefined
     ? `${state} (says the service ${when}), ${ends}`
-    : `${used}, says the service ${when}`
+    : `${over}, says the service ${when}`
 }
 
 function listedPurchase({ name, record }: OpenPurchase): Listed {

@@ -57,6 +57,14 @@ async function toldOf(
 /** The state of what the service knows no more. */
 export const GONE = 'gone'
 
+/** The states of which nothing is left, and how they are called here. */
+export const ENDED: ReadonlyMap<string, string> = new Map([
+  ['manually_destroyed', 'destroyed'],
+  ['destroyed', 'destroyed'],
+  ['expired', 'expired'],
+  [GONE, 'gone'],
+])
+
 export const isGone = (error: unknown): boolean =>
   error instanceof MayflyError && (error.phrase === 'not found' || error.phrase === 'unauthorized')
 

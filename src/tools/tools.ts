@@ -45,17 +45,17 @@ const definitionsFor = (way: Way) =>
     name,
     title,
     description: description(way),
-    // Only what differs from the defaults of the protocol: a host pays for each word.
+    // Only what differs from the defaults of the protocol: a host pays for each word. JSON leaves out what is undefined.
     annotations: {
-      ...(hints.reads ? { readOnlyHint: true } : {}),
-      ...(hints.destroys ? {} : { destructiveHint: false }),
-      ...(hints.repeatable ? { idempotentHint: true } : {}),
-      ...(hints.open ? {} : { openWorldHint: false }),
+      readOnlyHint: hints.reads,
+      destructiveHint: hints.destroys ? undefined : false,
+      idempotentHint: hints.repeatable,
+      openWorldHint: hints.open ? undefined : false,
     },
     inputSchema: roles
       ? objectOf({ ...about(way, roles), ...input(way) }, ['name', 'publicId', ...needs])
       : objectOf(input(way), needs),
-    ...(output ? { outputSchema: output } : {}),
+    outputSchema: output,
   }))
 
 export type Result = {

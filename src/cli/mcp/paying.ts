@@ -13,7 +13,7 @@ import { type Caller, keepEnd, purchase, refuseSecond, resume } from '../purchas
 import { isGone } from '../status.ts'
 import { budgetState, checkBudget, sats } from '../vault/budget.ts'
 import { openPurchase } from '../vault/purchases.ts'
-import { checkName, findSaved, loadExtendable } from '../vault/saved.ts'
+import { A, checkName, findSaved, loadExtendable } from '../vault/saved.ts'
 import { termsOf } from '../whisper/send.ts'
 import { heldAs, savedNames } from './secrets.ts'
 import { type Call, cliOf, confirm, type Session } from './session.ts'
@@ -27,12 +27,6 @@ export function payOf(call: Call): Pay {
     extend: () => inTurn(() => extend(call, name, text(call.args.expiresAt))),
     check: () => inTurn(() => check(call, name)),
   }
-}
-
-const WHAT: Record<Product, string> = {
-  catch: 'a webhook inbox',
-  pulse: 'a heartbeat monitor',
-  whisper: 'reads of a secret',
 }
 
 /** Buys, or goes on with the purchase of this name. Asks the person first where money moves. */
@@ -60,7 +54,7 @@ async function buy(call: Call, name: string, { product, planId, settings }: Want
     product,
     planId,
     record,
-    question: `Buy ${WHAT[product]} (${planId}) as "${name}"`,
+    question: `Buy ${A[product]} (${planId}) as "${name}"`,
   }
   return paying(call, offer, async (payer, caller) => {
     if (isWhisper) session.sent.set(name, digest)
