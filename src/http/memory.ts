@@ -140,7 +140,7 @@ export function createMemory(
   /** Where so many bytes more find no room; null if they do. */
   function whereFull({ pools: own, network }: Entry, bytes: number): Pool | 'network' | null {
     if (bytes <= 0) return null
-    const [full] = own.filter((pool) => pool.bytes + bytes > pool.limit)
+    const full = own.find((pool) => pool.bytes + bytes > pool.limit)
     if (full && full !== all) return full
     if ((all.byNetwork.get(network) ?? 0) + bytes > limits.perNetwork) return 'network'
     return full ?? null
@@ -227,30 +227,36 @@ export function createMemory(
     }
   }
 
-  /** Networks that hold nothing go first; the others follow in the order in which they came. */
+  /**
+   * Networks that hold nothing go first; the others follow in the order in which they came. Called for each release of
+   * bytes, when thousands may wait.
+   */
   function admitWaiting(): void {
-    if (queue.size === 0) return
-    const holds = ({ entry }: Waiter): boolean => all.byNetwork.has(entry.network)
-    const waiters = [...queue]
-    const inOrder = [...waiters.filter((each) => !holds(each)), ...waiters.filter(holds)]
-    for (const waiter of inOrder) {
-      const { entry, bytes } = waiter
-      if (!queue.has(waiter) || whereFull(entry, bytes)) continue
-      waiter.end(true)
-      progressed(entry)
-      setBytes(entry, bytes)
+    for (const holds of [false, true]) {
+      for (const waiter of queue) {
+        const { entry, bytes } = waiter
+        if (all.byNetwork.has(entry.network) !== holds || whereFull(entry, bytes)) continue
+        waiter.end(true)
+        progressed(entry)
+        setBytes(entry, bytes)
+      }
     }
   }
 
-  function wait(entry: Entry, bytes: number, isStream: boolean): Promise<boolean> {
+  /** Whether so many answers wait already that this one is refused. */
+  function isCrowded({ pools: [own], network }: Entry): boolean {
     const waiting = [...queue].filter((each) => !each.isStream)
-    const ofPool = waiting.filter((each) => each.entry.pools[0] === entry.pools[0])
-    const ofNetwork = waiting.filter((each) => each.entry.network === entry.network)
-    const isFull =
+    const ofPool = waiting.filter((each) => each.entry.pools[0] === own)
+    const ofNetwork = waiting.filter((each) => each.entry.network === network)
+    return (
       ofPool.length >= MAX_WAITING.perCapability ||
       ofNetwork.length >= MAX_WAITING.perNetwork ||
       waiting.length >= MAX_WAITING.inAll
-    if (isFull && !isStream) throw rateLimited(RETRY_SECONDS)
+    )
+  }
+
+  function wait(entry: Entry, bytes: number, isStream: boolean): Promise<boolean> {
+    if (!isStream && isCrowded(entry)) throw rateLimited(RETRY_SECONDS)
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const timer = setInterval(() => check(waiter), CHECK_MS)
     const waiter: Waiter = {
