@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { fixedAddress } from '../support/address.ts'
+import { fixedAddress, NOWHERE } from '../support/address.ts'
 import type { CommandLine } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
@@ -47,7 +47,7 @@ export async function aProxy(t: After, target: string) {
   const service = Number(new URL(target).port)
   const address = await fixedAddress(t, service)
   const url = `http://127.0.0.1:${address.port}`
-  return { url, cut: () => address.moveTo(9), mend: () => address.moveTo(service) }
+  return { url, cut: () => address.moveTo(NOWHERE), mend: () => address.moveTo(service) }
 }
 
 /** A user's own server, which keeps what it is sent. */

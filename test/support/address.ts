@@ -4,6 +4,9 @@ import { connect, createServer, type Socket } from 'node:net'
 import type { After } from './folder.ts'
 import { serve } from './serving.ts'
 
+/** Nothing listens there. */
+export const NOWHERE = 9
+
 export type Address = Awaited<ReturnType<typeof fixedAddress>>
 
 export async function fixedAddress(t: After, first: number) {

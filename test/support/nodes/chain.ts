@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Pool } from 'undici'
+import { fixedAddress, NOWHERE } from '../address.ts'
 import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
-import { createDoor } from './door.ts'
 import { list, object, string } from './json.ts'
 import type { Processes, Running } from './processes.ts'
 
@@ -24,14 +24,14 @@ export async function createChain(options: {
   const password = randomBytes(8).toString('hex')
   const rpcPort = await freePort()
   const p2pPort = await freePort()
-  const door = await createDoor(rpcPort)
+  const address = await fixedAddress(processes, NOWHERE)
   const certificate = join(folder, 'rpc.cert')
   const config = join(folder, 'btcd.conf')
   mkdirSync(folder, { recursive: true })
   writeFileSync(config, '')
 
-  // btcd deletes its regtest database at every start, so these blocks are the only copy of the chain. The
-  // door stays closed until btcd has all blocks again: an LND that saw a shorter chain would keep its
+  // btcd deletes its regtest database at every start, so these blocks are the only copy of the chain. Its
+  // address leads nowhere until btcd has all blocks again: an LND that saw a shorter chain would keep its
   // height, and send HTLCs that expire too soon.
   const blocks: string[] = []
   let running: Running | undefined
@@ -84,11 +84,11 @@ export async function createChain(options: {
       return string(await call('getbestblockhash'))
     })
     for (const block of blocks) await call('submitblock', block)
-    door.open()
+    address.moveTo(rpcPort)
   }
 
   async function stop(): Promise<void> {
-    door.close()
+    address.moveTo(NOWHERE)
     await running?.stop()
     await pool?.destroy()
     pool = undefined
@@ -110,7 +110,7 @@ export async function createChain(options: {
 
   return {
     /** What an LND needs to reach btcd. */
-    rpc: { host: `127.0.0.1:${door.port}`, user: USER, password, certificate },
+    rpc: { host: `127.0.0.1:${address.port}`, user: USER, password, certificate },
     start,
     stop,
     mine,

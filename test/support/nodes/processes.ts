@@ -21,6 +21,7 @@ export function createProcesses(folder: string) {
   if ('unref' in keeper.stdin && typeof keeper.stdin.unref === 'function') keeper.stdin.unref()
   const tell = (line: string) => keeper.stdin.write(`${line}\n`)
   const running = new Set<Running>()
+  const works: (() => unknown)[] = []
 
   function launch(command: string, args: string[], logFile: string): Running {
     const log = openSync(logFile, 'a')
@@ -38,7 +39,7 @@ export function createProcesses(folder: string) {
     return handle
   }
 
-  /** Kills the processes that still run, and removes the folder. */
+  /** Kills the processes that still run, removes the folder, and does what is to be done after that. */
   async function close(): Promise<void> {
     await Promise.all([...running].map((each) => each.kill()))
     if (hasEnded(keeper)) return
@@ -46,9 +47,10 @@ export function createProcesses(folder: string) {
     keeper.ref()
     keeper.stdin.end()
     await gone
+    for (const work of works) await work()
   }
 
-  return { launch, close }
+  return { launch, close, after: (work: () => unknown) => void works.push(work) }
 }
 
 function handleOf(child: ChildProcess, logFile: string) {
