@@ -5,7 +5,15 @@ import type { AlertContent, AlertFormat, UrlFormat } from '../lib/alert-formats.
 import type { Clock } from '../lib/clock.ts'
 import { newWebhookSecret } from '../protocol/webhook-signing.ts'
 import { targetOf } from './delivery.ts'
-import type { Attempt, Sealed, Send, Target } from './send.ts'
+import {
+  type Attempt,
+  inboxText,
+  type ProvenInbox,
+  readInbox,
+  type Sealed,
+  type Send,
+  type Target,
+} from './send.ts'
 import {
   type AlertStore,
   activate,
@@ -29,7 +37,7 @@ const TRIES = 3
 /**
  * A destination that is asked for. The URL was checked, and the inbox admits the owner of the token, or it is set already.
  */
-export type Wanted = ({ format: UrlFormat; url: URL } | { format: 'inbox'; inboxId: string }) & {
+export type Wanted = ({ format: UrlFormat; url: URL } | ({ format: 'inbox' } & ProvenInbox)) & {
   /** It gets what an alert has for its owner alone, too. */
   isPrivate: boolean
 }
@@ -83,7 +91,7 @@ export function createDestinations(deps: {
     if (plain === null) return null
     const isPrivate = row.is_private === 1
     return format === 'inbox'
-      ? { format, inboxId: plain, isPrivate }
+      ? { format, ...readInbox(plain), isPrivate }
       : { format, url: new URL(plain), isPrivate }
   }
 
@@ -214,7 +222,7 @@ export function createDestinations(deps: {
 /** The same for every attempt at a message. Receivers know a repeat by it. */
 export const newMessageId = (): string => `msg_${randomBytes(16).toString('base64url')}`
 
-const plainOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.href)
+const plainOf = (one: Wanted): string => (one.format === 'inbox' ? inboxText(one) : one.url.href)
 const hostOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.host)
 
 const shown = (row: DestinationRow): Destination => ({

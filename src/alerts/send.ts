@@ -13,7 +13,7 @@ const MARK = 'mayfly-alert'
 /** A destination with its secrets in the clear. */
 export type Target = {
   format: AlertFormat
-  /** The URL, or the id of an inbox. */
+  /** The URL, or an inbox as `inboxText` writes it. */
   target: string
   /** What signs. */
   secret: string
@@ -29,6 +29,16 @@ export type Attempt = {
   has(text: string): boolean
 }
 
+/** An inbox, and the hash in hex of the token that was shown for it: once that is replaced, it lets nothing in. */
+export type ProvenInbox = { inboxId: string; tokenHash: string }
+
+export const inboxText = ({ inboxId, tokenHash }: ProvenInbox): string => `${inboxId} ${tokenHash}`
+
+export function readInbox(text: string): ProvenInbox {
+  const [inboxId = '', tokenHash = ''] = text.split(' ')
+  return { inboxId, tokenHash }
+}
+
 /** What an inbox is given: names and values of headers alternate. */
 type InboxDelivery = { headers: string[]; body: Buffer }
 
@@ -36,8 +46,8 @@ type InboxDelivery = { headers: string[]; body: Buffer }
 export type Inboxes = {
   /** Whether this token may send to the inbox. */
   admits(inboxId: string, ingestToken: string): Promise<boolean>
-  /** Stores a request as one with the inbox's own token, unless the inbox or one of its limits refuses it. */
-  deliver(inboxId: string, delivery: InboxDelivery): Promise<boolean>
+  /** Stores a request as one with the token that was shown, unless the inbox or one of its limits refuses it. */
+  deliver(to: ProvenInbox, delivery: InboxDelivery): Promise<boolean>
 }
 
 export type Send = (target: Target, message: Message) => Promise<Attempt>
@@ -83,7 +93,7 @@ export function createSend({
       headers: Object.entries(headersOf(target, message, body)).flat(),
       body: Buffer.from(body, 'utf8'),
     }
-    const isStored = await inboxes()?.deliver(target.target, delivery)
+    const isStored = await inboxes()?.deliver(readInbox(target.target), delivery)
     return { ...NOTHING, outcome: isStored ? '2xx' : '4xx' }
   }
 

@@ -17,7 +17,7 @@ export function createInboxes({
   return {
     admits: service.isSender,
 
-    async deliver(inboxId, { headers: rawHeaders, body }) {
+    async deliver({ inboxId, tokenHash }, { headers: rawHeaders, body }) {
       const inbox = await service.facts(inboxId)
       if (!inbox || body.length > inbox.maxBytesPerRequest) return false
       if (!(await limits.admits(INGEST[inbox.planId], inboxId))) {
@@ -26,7 +26,7 @@ export function createInboxes({
       }
       const stored = await service.ingest(inbox, {
         token: null,
-        isProven: true,
+        tokenHash: Buffer.from(tokenHash, 'hex'),
         method: 'POST',
         path: '',
         query: '',

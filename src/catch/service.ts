@@ -8,6 +8,7 @@ import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { Reservation } from '../http/memory.ts'
 import { createOwnerTokens } from '../http/owner-tokens.ts'
 import type { Scheduler } from '../http/turns.ts'
+import { equalBytes } from '../lib/bytes.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -55,8 +56,8 @@ export type InboxFacts = {
 /** A request to an inbox, as received. */
 export type IngestRequest = {
   token: string | null
-  /** The sender proved before that it has the token. */
-  isProven?: boolean
+  /** Of a sender that has shown its token before. */
+  tokenHash?: Uint8Array
   method: string
   path: string
   query: string
@@ -153,7 +154,7 @@ export function createCatch(deps: {
   async function ingestOne(inbox: InboxFacts, request: IngestRequest): Promise<InboxFacts | null> {
     const now = clock.now()
     const isAuthenticated =
-      request.isProven === true ||
+      (request.tokenHash !== undefined && equalBytes(request.tokenHash, inbox.ingestTokenHash)) ||
       (request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash))
     const place = locate(request.sourceIp)
     const { path, query, body } = request

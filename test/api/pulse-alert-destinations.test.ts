@@ -9,6 +9,7 @@ import { aMonitor, assertNowhere } from '../support/pulse.ts'
 import { aReceiver, echoOf, verified } from '../support/receiver.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
+import { until } from '../support/until.ts'
 
 const SEALED = 'select sealed_secret from alert_destination'
 
@@ -150,6 +151,22 @@ describe('an inbox as a destination', () => {
     const headers = new Map(events[0]?.headers.map(({ name, value }) => [name, value]))
     assert.equal(headers.get('mayfly-alert'), 'test')
     await assertNowhere(server, [ingestToken])
+  })
+
+  test('an inbox whose token was replaced since is told like by anybody, until the new token is proven', async (t) => {
+    const { server, monitor } = await aWorld(t)
+    const { publicId, ingestToken, ...inbox } = await anInbox(server)
+    const owner = server.mayfly.catch({ ...inbox, publicId })
+    await put(server, monitor, [{ inbox: publicId, ingestToken }])
+    const { token } = await owner.rotateToken('ingest')
+    await server.mayfly.pulse(monitor).fail()
+    await until('the alert', async () => (await owner.page()).events.length === 2)
+    await put(server, monitor, [{ inbox: publicId, ingestToken: token }])
+    const { events } = await owner.page({ after: 0 })
+    assert.deepEqual(
+      events.map(({ access }) => access),
+      ['authenticated', 'public', 'authenticated'],
+    )
   })
 
   test('what the inbox does not take is shown as refused, and is not stored', async (t) => {

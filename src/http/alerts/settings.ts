@@ -3,6 +3,7 @@ import type { Alerts } from '../../alerts/alerts.ts'
 import type { Wanted } from '../../alerts/destinations.ts'
 import { calledUrl } from '../../lib/alert-formats.ts'
 import { containsToken } from '../../lib/ids.ts'
+import { tokenHash } from '../../secrets/tokens.ts'
 import { invalid } from '../errors.ts'
 import type { AlertSettings } from './schema.ts'
 
@@ -58,7 +59,7 @@ async function inboxOf(
 ): Promise<Wanted> {
   const admits = await alerts.inboxes()?.admits(inboxId, ingestToken)
   if (!admits) throw refused('ingestToken', 'the ingest token of that inbox')
-  return { format: 'inbox', inboxId, isPrivate }
+  return { format: 'inbox', inboxId, tokenHash: tokenHash(ingestToken).toString('hex'), isPrivate }
 }
 
 const refused = (field: string, expected: string) =>
