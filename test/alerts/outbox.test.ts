@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { createAlerts } from '../../src/alerts/alerts.ts'
 import { nextTurn, paceAfter, pauseAfter, ready } from '../../src/alerts/delivery.ts'
+import type { Outbound } from '../../src/alerts/outbound.ts'
 import { retryAfterMs } from '../../src/alerts/send.ts'
 import { type AlertRow, insertAlert, keepDestination } from '../../src/alerts/store.ts'
 import type { Log } from '../../src/lib/log.ts'
@@ -132,6 +133,32 @@ test('Retry-After is seconds or a date, and anything else is nothing', () => {
   }
 })
 
+/** What alerts need besides a store. Nothing is sent. */
+const OFF = {
+  clock: { now: () => NOW },
+  out: null,
+  inboxes: () => null,
+  rules: { allowed: new Set<string>() },
+  secrets: { keys: () => [randomBytes(32)] } as unknown as Secrets,
+  log: {} as Log,
+}
+
+test('a stop lets the look under way begin its attempts, and waits for them before the way out is shut', async (t) => {
+  const { db, run, add } = await aStore(t)
+  await add('a 0')
+  await run(...insertAlert('a', 'msg_1', anAlert()))
+  const ends: string[] = []
+  const out: Outbound = {
+    send: () => assert.fail('no secret opens the destination'),
+    close: async () => void ends.push('the way out'),
+  }
+  const onAttempt = (): void => void ends.push('the attempt')
+  const alerts = createAlerts({ ...OFF, db, out, onAttempt })
+  void alerts.look()
+  await alerts.close()
+  assert.deepEqual(ends, ['the attempt', 'the way out'])
+})
+
 test('a purge deletes all that ended more than a day ago, however much it is', async (t) => {
   const { db, run, add } = await aStore(t)
   await add('a 0')
@@ -139,15 +166,7 @@ test('a purge deletes all that ended more than a day ago, however much it is', a
     (destination_id, position, message_id, type, occurred_at, replaces, content, attempts, done_at)
     values ('a 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 1, $2)`
   await run(...Array.from({ length: 1_200 }, (_, i) => ({ text: ended, values: [i, NOW] })))
-  const alerts = createAlerts({
-    db,
-    clock: { now: () => NOW },
-    out: null,
-    inboxes: () => null,
-    rules: { allowed: new Set() },
-    secrets: { keys: () => [randomBytes(32)] } as unknown as Secrets,
-    log: {} as Log,
-  })
+  const alerts = createAlerts({ ...OFF, db })
   assert.equal(await alerts.purge(NOW + 24 * HOUR - 1), 0)
   assert.equal(await alerts.purge(NOW + 24 * HOUR), 1_200)
 })
