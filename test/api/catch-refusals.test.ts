@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
+import { type AlertsSet, put } from '../support/alerts.ts'
 import { anInbox, aSmallServer, asOperator, send, sendBare } from '../support/catch.ts'
 import { limited } from '../support/limits.ts'
+import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -57,8 +59,12 @@ test('a request above the rate of its inbox is counted as rate limited', async (
   for (const status of [204, 204, 429, 429]) {
     assert.equal((await send(server, inbox, { method: 'POST', body: '' })).status, status)
   }
+  // An alert of the service itself has no more room.
+  const { publicId, ingestToken } = inbox
+  const { body } = await put(server, await aMonitor(server), [{ inbox: publicId, ingestToken }])
+  assert.equal((body as AlertsSet).destinations[0]?.test, '4xx')
   const { total, reasons } = await refusalsOf(server, inbox)
-  assert.deepEqual([total, reasons[0]?.reason], [2, 'rate_limited'])
+  assert.deepEqual([total, reasons[0]?.reason], [3, 'rate_limited'])
 })
 
 const refusalsOf = ({ mayfly }: TestServer, inbox: CatchCapability) =>

@@ -92,6 +92,11 @@ test('a body that the storage has no room for is refused before it comes', async
   const sender = aSender(server, inbox.publicId, { headers: [length(64 * KIB)] })
   assert.match(await sender.answered(), /^HTTP\/1\.1 401 /)
   sender.socket.destroy()
+  const { reasons } = await server.mayfly.catch(inbox).refusals()
+  assert.deepEqual(
+    reasons.map(({ reason, count }) => [reason, count]),
+    [['storage_full', 1]],
+  )
 })
 
 test('a refused sender that goes on and on is cut off', async (t) => {

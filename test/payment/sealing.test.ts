@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { StoreAway } from '../../src/db/db.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
-import { delivered, keyPoll } from '../support/orders.ts'
+import { delivered, keyPoll, OTHER_KEY } from '../support/orders.ts'
 import { aShop, KEY } from '../support/shop.ts'
 
 async function aDelivered(t: Parameters<typeof aShop>[0]) {
@@ -13,11 +13,13 @@ async function aDelivered(t: Parameters<typeof aShop>[0]) {
 }
 
 suite('sealing a delivery', () => {
-  test('sealing a delivery changes the order with the first use alone', async (t) => {
+  test('sealing a delivery changes its order alone, with the first use alone', async (t) => {
     const { shop, publicId, order } = await aDelivered(t)
+    const other = await shop.paidAndSeen(OTHER_KEY)
     const sealing = createSealing(shop)
     const usedAt = shop.clock.now()
     await sealing.seal(publicId)
+    assert.equal((await shop.order(other))?.sealed_at, null)
     const sealed = await order()
     assert.deepEqual([sealed?.sealed_at, sealed?.sealed_by, sealed?.seed], [usedAt, 'use', null])
     shop.clock.advance(1)
