@@ -146,6 +146,8 @@ suite('the signals of a run', () => {
 test('signals have a bucket of their own', async (t) => {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
   const monitor = await aMonitor(server)
+  // What is no signal takes nothing from it.
+  assert.deepEqual(await signal(server, monitor, 'started'), NOT_FOUND)
   for (let i = 0; i < 10; i++) assert.deepEqual(await signal(server, monitor, 'start'), DONE)
   assert.deepEqual(await signal(server, monitor, 'start'), LIMITED)
   for (let i = 0; i < 5; i++) assert.deepEqual(await ping(server, monitor), DONE)

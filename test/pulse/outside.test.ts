@@ -81,7 +81,7 @@ test('a look reaches nothing but an answer of 200 from the address itself', asyn
   let status = 200
   const server = createServer(({ url }, response) => {
     assert.equal(url, '/health')
-    response.writeHead(status, { location: '/health' }).end('{}')
+    response.writeHead(status, { location: '/elsewhere' }).end('{}')
   }).listen(await freePort(), '127.0.0.1')
   t.after(() => server.close())
   await new Promise((resolve) => server.once('listening', resolve))
