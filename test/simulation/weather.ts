@@ -20,55 +20,16 @@ const DISASTERS = {
 
 export type Disaster = keyof typeof DISASTERS
 
-export type Story = 'inbox' | 'secret' | 'alerts' | 'monitor' | 'switch'
+const STORIES = { inbox: 35, secret: 25, alerts: 15, monitor: 13, switch: 12 } as const
 
-const STORIES: Record<Story, number> = {
-  inbox: 35,
-  secret: 25,
-  alerts: 15,
-  monitor: 13,
-  switch: 12,
-}
+type Story = keyof typeof STORIES
 
-export type Weather = {
-  processes: number
-  losing: number
-  diskFailing: number
-  nodeFailing: number
-  nodeStalling: number
-  telling: number
-  nodeForgetting: number
-  nodeLagging: number
-  /** How often only a part of a payment arrives. */
-  partial: number
-  /** All payments settle at the next multiple of so many milliseconds. 0 if each has its own time. */
-  togetherMs: number
-  disasters: readonly Disaster[]
-  /** Milliseconds between two disasters, on average. */
-  disasterEveryMs: number
-  /** How often a disaster waits until something is under way. */
-  aiming: number
-  /** How far the clocks of processes are off, and those of the node and of wallets. */
-  clocksWithinMs: number
-  nodeClocksWithinMs: number
-  hasGate: boolean
-  stories: readonly Story[]
-  /** How often a key can be guessed. */
-  guessable: number
-  /** How many extensions an owner may buy. */
-  extensions: readonly number[]
-  /** When a backup is taken, and when it is restored, in milliseconds. */
-  restore: { takenAt: number; restoredAt: number } | null
-  /** Whether one process is enough once the faults are over. */
-  isAlone: boolean
-  /** Whether the run waits in the end for longer than anything may take. */
-  isLong: boolean
-}
+export type Weather = ReturnType<typeof weatherOf>
 
 /** GATE costs a run more than another product: it has two more servers. */
 const GATE_EVERY = 3
 
-export function weatherOf(random: Random, seed: number): Weather {
+export function weatherOf(random: Random, seed: number) {
   const hasGate = seed % GATE_EVERY === 0
   return {
     processes: random.pick([1, 1, 2, 3]),
@@ -79,21 +40,29 @@ export function weatherOf(random: Random, seed: number): Weather {
     telling: random.pick([0, 0.5, 1]),
     nodeForgetting: random.pick([0, 0.05, 0.2]),
     nodeLagging: random.pick([0, 0.3, 1]),
+    /** How often only a part of a payment arrives. */
     partial: random.pick([0, 0.1]),
+    /** All payments settle at the next multiple of so many milliseconds. 0 if each has its own time. */
     togetherMs: random.pick([0, 1_000, 10_000, 10_000]),
     disasters: someOf(random, Object.keys(DISASTERS) as Disaster[]),
+    /** Milliseconds between two disasters, on average. */
     disasterEveryMs: random.pick([8_000, 15_000, 40_000]),
+    /** How often a disaster waits until something is under way. */
     aiming: random.pick([0, 0.8, 1]),
-    // Two that are off in two ways are a second apart, which docs/run/postgresql.md allows.
+    /** Of the processes. Two that are off in two ways are a second apart, which docs/run/postgresql.md allows. */
     clocksWithinMs: random.pick([0, 50, 500]),
-    // The service accepts two minutes.
+    /** Of the node and of wallets. The service accepts two minutes. */
     nodeClocksWithinMs: random.pick([0, 500, 60_000]),
     hasGate,
     stories: someOf(random, Object.keys(STORIES) as Story[]),
+    /** How often a key can be guessed. */
     guessable: random.pick([0, 0.15, 0.8]),
+    /** How many extensions an owner may buy. */
     extensions: random.pick([[0], [0, 0, 1, 2, 3], [2, 3], [2, 3]]),
     restore: random.chance(0.2) && !hasGate ? restoreOf(random) : null,
+    /** Whether one process is enough once the faults are over. */
     isAlone: random.chance(0.8),
+    /** Whether the run waits in the end for longer than anything may take. */
     isLong: random.chance(0.1),
   }
 }
@@ -104,7 +73,8 @@ function someOf<T>(random: Random, all: readonly T[]): readonly T[] {
   return all.filter(() => random.chance(0.3))
 }
 
-function restoreOf(random: Random): Weather['restore'] {
+/** When a backup is taken, and when it is restored, in milliseconds. */
+function restoreOf(random: Random): { takenAt: number; restoredAt: number } {
   const takenAt = random.next() * random.pick([15_000, 40_000])
   return { takenAt, restoredAt: takenAt + random.next() * 20_000 }
 }
