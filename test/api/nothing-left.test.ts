@@ -25,7 +25,7 @@ const CLIENTS: [string, (world: World) => Promise<unknown>][] = [
   ['a message of MCP that is broken off', ({ mcp }) => brokenOff(mcp(60 * KB))],
   ['a message of MCP that is no JSON', ({ mcp }) => whole(mcp(60 * KB), 60 * KB)],
   ['a stream that its reader leaves', ({ owner }) => left(owner('stream'))],
-  ['a wait that its reader leaves', ({ owner }) => left(owner('events?wait=60&after=0'))],
+  ['a wait that its reader leaves', ({ owner }) => left(owner('events?wait=30&after=0'))],
   ['a page that its reader leaves', ({ owner }) => left(owner('events'))],
 ]
 
