@@ -16,11 +16,16 @@ import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
 
-/** Whether the text is anywhere in the raw files around the database. */
+/**
+ * Whether the text is anywhere in the raw files around the database. They are read against their order, since a log that
+ * is emptied between two reads has passed its bytes on to the database.
+ */
 async function isOnDisk(file: string, text: string): Promise<boolean> {
   const folder = dirname(file)
-  const raw = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name))))
-  return raw.some((bytes) => bytes.includes(text))
+  for (const name of (await readdir(folder)).toSorted().toReversed()) {
+    if ((await readFile(join(folder, name))).includes(text)) return true
+  }
+  return false
 }
 
 type Shop = { server: TestServer; inbox: CatchCapability; purge(): void }
