@@ -1,5 +1,5 @@
 import { URL_FORMATS } from '../lib/alert-formats.ts'
-import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from './schema.ts'
+import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from '../lib/monitor-bounds.ts'
 
 /** What /llms.txt says of PULSE. */
 export const PULSE_GUIDE = `## PULSE: a heartbeat monitor

@@ -1,6 +1,7 @@
 /** Provisions PULSE: a monitor for a settled order. */
 import { rfc3339 } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
+import { GRACE_SECONDS, INTERVAL_SECONDS } from '../lib/monitor-bounds.ts'
 import {
   extendedEnd,
   extendedLimit,
@@ -9,13 +10,7 @@ import {
 } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import { extendBindings } from '../switches/store.ts'
-import {
-  GRACE_SECONDS,
-  INTERVAL_SECONDS,
-  type MonitorTerms,
-  type PulseCapability,
-  type PulsePlan,
-} from './schema.ts'
+import type { MonitorTerms, PulseCapability, PulsePlan } from './schema.ts'
 import { expiringAt, isActive } from './state.ts'
 import { createPulseStore, extendMonitor, insertMonitor } from './store.ts'
 

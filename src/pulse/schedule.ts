@@ -1,7 +1,8 @@
 /** When a monitor expects pings: by its interval, or by the times of a crontab line in a time zone, summer time included. */
 import { Cron } from 'croner'
 import { LRUCache } from 'lru-cache'
-import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH, type PulseSchedule } from './schema.ts'
+import { LENGTHS } from '../lib/monitor-bounds.ts'
+import type { PulseSchedule } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 
 /** Five fields and a time zone by its name in the IANA database, such as `0 3 * * 1-5` and `Europe/Berlin`. */
@@ -21,11 +22,11 @@ const known = new LRUCache<string, Cron>({ max: 1_000 })
 /** Whether a timetable is well formed, its time zone exists, and it has a next run. */
 export function isTimetable({ cron, timeZone }: Timetable, now: number): boolean {
   const fields = cron.split(' ')
-  if (cron.length > MAX_CRON_LENGTH || fields.length !== 5) return false
+  if (cron.length > LENGTHS.cron || fields.length !== 5) return false
   const isPlain = (field: string): boolean =>
     FIELD.test(field) && (field.match(NAMES) ?? []).every((name) => NAME.test(name))
   if (!fields.every(isPlain)) return false
-  if (timeZone.length > MAX_TIME_ZONE_LENGTH || !TIME_ZONE.test(timeZone)) return false
+  if (timeZone.length > LENGTHS.timeZone || !TIME_ZONE.test(timeZone)) return false
   try {
     const next = nextRun({ cron, timeZone }, now)
     return next !== null && next < now + FARTHEST_RUN_MS

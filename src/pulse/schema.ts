@@ -13,16 +13,8 @@ import {
   WorksUntil,
 } from '../http/schemas.ts'
 import { closed, only, orNull, Type } from '../lib/json-schema.ts'
+import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from '../lib/monitor-bounds.ts'
 import type { PlanId } from '../lib/product-names.ts'
-
-/** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */
-export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }
-export const GRACE_SECONDS = { minimum: 60, maximum: 604_800 }
-/** How many characters these settings may have. */
-export const LENGTHS = { name: 80, description: 240 }
-
-export const MAX_CRON_LENGTH = 100
-export const MAX_TIME_ZONE_LENGTH = 64
 
 const heartbeatLimit = Type.Integer({
   minimum: 1,
@@ -176,11 +168,11 @@ export type PulseSettings = Static<typeof PulseSettings>
 export const PulseSchedule = Type.Object(
   {
     cron: Type.String({
-      maxLength: MAX_CRON_LENGTH,
+      maxLength: LENGTHS.cron,
       description: 'Minute, hour, day of the month, month, day of the week',
     }),
     timeZone: Type.String({
-      maxLength: MAX_TIME_ZONE_LENGTH,
+      maxLength: LENGTHS.timeZone,
       description: 'A name of the IANA time zone database',
     }),
     graceSeconds: Type.Integer(GRACE_SECONDS),

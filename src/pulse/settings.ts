@@ -5,14 +5,9 @@ import { faultIn, validatorOf } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import type { Json } from '../lib/jcs.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
+import { GRACE_SECONDS } from '../lib/monitor-bounds.ts'
 import { isTimetable } from './schedule.ts'
-import {
-  GRACE_SECONDS,
-  MonitorTerms,
-  type PulsePlan,
-  type PulseSchedule,
-  type PulseSettings,
-} from './schema.ts'
+import { MonitorTerms, type PulsePlan, type PulseSchedule, type PulseSettings } from './schema.ts'
 
 /** @throws Problem `invalid settings` for what its schema refuses, and for texts that are none. */
 export function readAs<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {

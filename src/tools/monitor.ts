@@ -2,6 +2,12 @@
 import { URL_FORMATS } from '../lib/alert-formats.ts'
 import { isObject } from '../lib/json.ts'
 import { Type } from '../lib/json-schema.ts'
+import {
+  GRACE_SECONDS,
+  INTERVAL_SECONDS,
+  LENGTHS,
+  SCHEDULE_GRACE_SECONDS,
+} from '../lib/monitor-bounds.ts'
 import { Refusal } from './answers.ts'
 import { said } from './strangers.ts'
 import {
@@ -15,27 +21,29 @@ import {
   type Way,
 } from './tool.ts'
 
-/** A job that runs at certain times is late after this, unless the caller says otherwise. */
-const SCHEDULE_GRACE_SECONDS = 900
 const MAX_LABEL_CHARS = 120
 
 /** What a monitor can be set to, when it is bought and later. */
 export const monitorSettings = {
-  label: Type.String({ maxLength: 80, description: 'What alerts and the shared status call it' }),
+  label: Type.String({
+    maxLength: LENGTHS.name,
+    description: 'What alerts and the shared status call it',
+  }),
   intervalSeconds: Type.Integer({
-    minimum: 20,
-    maximum: 604_800,
+    ...INTERVAL_SECONDS,
     description: 'Seconds between two pings. Or give cron',
   }),
-  cron: Type.String({ maxLength: 100, description: 'When the job runs, such as 0 3 * * *' }),
+  cron: Type.String({
+    maxLength: LENGTHS.cron,
+    description: 'When the job runs, such as 0 3 * * *',
+  }),
   timeZone: Type.String({
-    maxLength: 64,
+    maxLength: LENGTHS.timeZone,
     default: 'UTC',
     description: 'Of cron, an IANA name such as Europe/Berlin',
   }),
   graceSeconds: Type.Integer({
-    minimum: 60,
-    maximum: 604_800,
+    ...GRACE_SECONDS,
     description: `How late a ping can be; ${SCHEDULE_GRACE_SECONDS} by default with cron`,
   }),
   publicStatus: Type.Boolean({ description: 'Shares label and state at an address' }),

@@ -24,7 +24,7 @@ const MAX_EVENTS = 1_000_000
 const PAGE = 50
 
 export const FILTER = {
-  '--filter <filter>': 'such as method=POST,contentType=application/json,q=opened',
+  '--filter <filter>': `such as ${FILTER_EXAMPLE},q=opened`,
 }
 
 export const addCatchEvents = client({

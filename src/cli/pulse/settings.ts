@@ -1,15 +1,20 @@
 /** `mayfly pulse set`, `schedule`, a line of crontab instead of an interval, and `switch`, which binds a whisper to its silence. */
 import type { PulseSettings } from '../../client/index.ts'
+import {
+  GRACE_SECONDS,
+  INTERVAL_SECONDS,
+  SCHEDULE_GRACE_SECONDS,
+} from '../../lib/monitor-bounds.ts'
 import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
 import { EXIT, misuse } from '../exit.ts'
 import { partOf, showMonitor } from '../status.ts'
 import { loadPulse } from '../vault/saved.ts'
 
-/** The service's maximum, for the error message. The service checks it too. */
-const MAX_SECONDS = 604_800
-
-const GRACE = ['how late a ping may be', whole(60, MAX_SECONDS)] as const
+const GRACE = [
+  'how late a ping may be',
+  whole(GRACE_SECONDS.minimum, GRACE_SECONDS.maximum),
+] as const
 
 export const addPulseSet = client({
   command: 'set',
@@ -18,7 +23,10 @@ export const addPulseSet = client({
     '<name>': 'the monitor',
     '--title <text>': 'its name on the shared status',
     '--description <text>': 'what it watches',
-    '--interval <seconds>': ['how often a ping is expected', whole(20, MAX_SECONDS)],
+    '--interval <seconds>': [
+      'how often a ping is expected',
+      whole(INTERVAL_SECONDS.minimum, INTERVAL_SECONDS.maximum),
+    ],
     '--grace <seconds>': GRACE,
     '--public': 'share its state with everybody who has its address',
     '--no-public': 'stop sharing it',
@@ -48,7 +56,7 @@ export const addPulseSchedule = client({
     '<name>': 'the monitor',
     '[cron]': 'its five fields, such as "0 3 * * 1-5"',
     '--time-zone <name>': 'the time zone of the job, such as Europe/Berlin; by default here',
-    '--grace <seconds>': [...GRACE, 900],
+    '--grace <seconds>': [...GRACE, SCHEDULE_GRACE_SECONDS],
     '--off': 'return to the interval',
   },
   examples: [
