@@ -252,10 +252,7 @@ export function mountOwner(
       const from = lastEventId(request) ?? latestOf(inbox)
       return (stream, gone) => {
         stream.mark(String(from))
-        return service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
-          stream,
-          gone,
-        })
+        return service.follow(inbox, request.query as StreamQuery, { from, stream, gone })
       }
     }),
   )

@@ -5,6 +5,7 @@
  */
 import { Problem, problem, unauthorized } from '../http/errors.ts'
 import type { Reservation } from '../http/memory.ts'
+import { hasSameOwner } from '../http/owner-tokens.ts'
 import {
   type EventStream,
   type LongPoll,
@@ -202,7 +203,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
       for (let inbox: InboxRow | null = found; ; ) {
         // Read before the events, so that an inbox that has ended has no event that was missed.
         if (poll) inbox = await inboxes.inbox(found.public_id)
-        if (!inbox) throw unauthorized()
+        if (!inbox || !hasSameOwner(inbox, found)) throw unauthorized()
         const state = stateOf(inbox, clock.now())
         const order = after === undefined ? 'newest' : 'oldest'
         const ask: Ask = { order, from: after ?? cursor, equal: equalOf(query), text, gone }
@@ -221,14 +222,16 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
 
     /** Sends stored events, then new ones, each once and in order, until the inbox ends or the client leaves. */
     async follow(
-      { publicId, from }: { publicId: string; from: number },
+      found: InboxRow,
       query: StreamQuery,
-      { stream, gone }: { stream: EventStream; gone: AbortSignal },
+      { from, stream, gone }: { from: number; stream: EventStream; gone: AbortSignal },
     ): Promise<void> {
       const ask = { order: 'oldest', equal: equalOf(query), text: query.q ?? '', gone } as const
       for (let above = from; stream.isOpen(); ) {
         // Read before the events, so that an inbox that has ended has no event that was missed.
-        const inbox = await inboxes.inbox(publicId)
+        const inbox = await inboxes.inbox(found.public_id)
+        // Without a word: who has the new token comes back with that.
+        if (inbox && !hasSameOwner(inbox, found)) return
         const state = inbox ? stateOf(inbox, clock.now()) : 'manually_destroyed'
         const isNew = inbox !== null && state !== 'expired' && latestOf(inbox) > above
         const next = isNew ? await captures(inbox, { ...ask, from: above }, stream) : NO_CAPTURES

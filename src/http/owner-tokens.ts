@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
+import { equalBytes } from '../lib/bytes.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type TokenKind, tokenOf } from '../lib/ids.ts'
 import type { Sealing } from '../payment/sealing.ts'
@@ -14,6 +15,12 @@ type OwnedRow = {
   owner_token_hash: Uint8Array
   next_owner_token_hash: Uint8Array | null
 }
+
+/** Whether a capability has the owner token still with which it was read: what follows it ends with that. */
+export const hasSameOwner = (
+  one: Pick<OwnedRow, 'owner_token_hash'>,
+  other: Pick<OwnedRow, 'owner_token_hash'>,
+): boolean => equalBytes(one.owner_token_hash, other.owner_token_hash)
 
 export function createOwnerTokens<Row extends OwnedRow>({
   db,

@@ -4,6 +4,7 @@
  * connection, so a client that reconnects is up to date.
  */
 
+import { hasSameOwner } from '../http/owner-tokens.ts'
 import { type EventStream, type LongPoll, POLL_EVERY_MS } from '../http/streams.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PulseStatus } from './schema.ts'
@@ -13,21 +14,24 @@ import type { MonitorRow } from './store.ts'
 /** Streams the status until the monitor expires or is destroyed, or the client leaves. */
 export async function followMonitor({
   service,
-  publicId,
+  found,
   stream,
   clock,
 }: {
   service: PulseService
-  publicId: string
+  found: MonitorRow
   stream: EventStream
   clock: Clock
 }): Promise<void> {
+  const { public_id: publicId } = found
   let sent = { state: '', data: '', count: 0 }
   while (stream.isOpen()) {
     const monitor = await service.current(publicId)
     // Without a word: it may be resumed.
     if (!monitor && (await service.isSuspended(publicId))) return
     if (!monitor) return void (await end(stream, 'destroyed'))
+    // Without a word too: who has the new token comes back with that.
+    if (!hasSameOwner(monitor, found)) return
     const status = await service.status(monitor)
     const { state, acceptedHeartbeatCount: count } = status
     const data = JSON.stringify(status)
@@ -67,7 +71,7 @@ export async function awaitedStatus(
   let current = await service.current(publicId)
   const known =
     since === null ? current && service.standing(current).stateChangedAt : Date.parse(since)
-  while (current) {
+  while (current && hasSameOwner(current, monitor)) {
     const { state, stateChangedAt } = service.standing(current)
     // An expired monitor has no other state to wait for.
     const isOver = stateChangedAt !== known || state === 'expired' || !poll.isWaiting()

@@ -130,11 +130,7 @@ function mountReading(owner: Owner<MonitorRow>, deps: OwnerDeps): void {
         ),
       },
     },
-    owner.streams(
-      ({ public_id: publicId }) =>
-        (stream) =>
-          followMonitor({ service, publicId, stream, clock }),
-    ),
+    owner.streams((found) => (stream) => followMonitor({ service, found, stream, clock })),
   )
   owner.mount<Paged>(
     ['GET', `${MONITOR}/history`],

@@ -37,6 +37,29 @@ suite('another token', () => {
     }
   })
 
+  test('a stream or wait that was begun with an owner token ends when that is replaced, and shows nothing more', async () => {
+    const server = await theServer()
+    const { mayfly } = server
+    const [inbox, monitor] = [await anInbox(server), await aMonitor(server)]
+    const [owner, keeper] = [mayfly.catch(inbox), mayfly.pulse(monitor)]
+    const [captures, news] = [owner.stream({ after: 0 }), keeper.stream()]
+    await send(server, inbox, {})
+    await Promise.all([captures.next(), news.next()])
+    const waits = Promise.all([
+      assert.rejects(owner.page({ after: 1, wait: 20 }), mayflyError('unauthorized', 401)),
+      assert.rejects(keeper.awaitState({ seconds: 20 }), mayflyError('not found', 404)),
+    ])
+    const { token } = await owner.rotateToken('owner')
+    await mayfly.catch({ ...inbox, ownerToken: token }).status()
+    const other = await keeper.rotateToken('owner')
+    await mayfly.pulse({ ...monitor, ownerToken: other.token }).status()
+    await Promise.all([send(server, inbox, {}), ping(server, monitor)])
+    await waits
+    // Both streams have connected again by then, with the token that they had.
+    await assert.rejects(captures.next(), mayflyError('not found', 404))
+    await assert.rejects(news.next(), mayflyError('not found', 404))
+  })
+
   test('a new ingest token is the only one that marks a request as authenticated', async () => {
     const server = await theServer()
     const inbox = await anInbox(server)

@@ -57,7 +57,7 @@ test('a stream whose search is refused does not end before it has looked at what
     },
   } as unknown as EventStream
   // It is exhausted, so the stream ends as soon as it has sent all.
-  await reading.follow({ publicId: inbox.public_id, from: 0 }, { q: 'x' }, { stream, gone })
+  await reading.follow(inbox, { q: 'x' }, { from: 0, stream, gone })
   assert.equal(waits, 1)
   assert.deepEqual(
     sent.map(({ event, id }) => [event, id]),
@@ -73,6 +73,7 @@ test('a stream whose search is refused does not end before it has looked at what
 function aReading(events: number) {
   let current: InboxRow | null = {
     public_id: 'catch_x',
+    owner_token_hash: new Uint8Array(),
     number: 1,
     expires_at: 100,
     accepted_request_count: events,
