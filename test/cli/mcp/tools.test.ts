@@ -26,7 +26,7 @@ test('each call that pays, replaces a token, extends or destroys asks the user f
     questions.map((question) => question.split(' ', 1).join()),
     ['Buy', 'Replace', 'Extend', 'Buy', 'Destroy'],
   )
-  assert.match(questions[0] ?? '', /^Buy a heartbeat monitor \(spark\) as "job" for 50 sat/)
+  assert.match(questions[0] ?? '', /^Buy a monitor \(spark\) as "job" for 50 sat/)
   const extension =
     /^Extend the monitor "job", which ends at 20\S+Z, by its plan \(spark\) for 50 sat/
   assert.match(questions[2] ?? '', extension)
