@@ -99,7 +99,10 @@ suite('a primary and its standby', () => {
     const db = await open(t, url)
     const hints = await openPostgresHints(url, { hasOthers: () => true, onLost() {}, onBack() {} })
     t.after(() => hints.close())
-    await Promise.all(Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')))
+    // A scan has a connection of its own, so that many use them all.
+    const useAll = () =>
+      Array.from({ length: 20 }, () => db.scan({ text: 'select pg_sleep(0.02)', values: [] }))
+    await Promise.all(useAll())
     await db.write(note('before'))
     assert.ok((await query({ databaseUrl: primary }, USED)).length > 9)
     await promote()
@@ -111,7 +114,7 @@ suite('a primary and its standby', () => {
     await until('the former primary is left', async () => {
       await Promise.all([
         db.write(unit({ text: `update meta set value = 'y' where value = 'nobody'`, values: [] })),
-        ...Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')),
+        ...useAll(),
       ])
       return (await query({ databaseUrl: primary }, USED)).length === 0
     })
