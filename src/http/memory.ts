@@ -232,6 +232,7 @@ export function createMemory(
    * bytes, when thousands may wait.
    */
   function admitWaiting(): void {
+    if (queue.size === 0) return
     for (const holds of [false, true]) {
       for (const waiter of queue) {
         const { entry, bytes } = waiter
