@@ -69,7 +69,7 @@ export async function openPostgres(
 
   async function scan<T extends Row>(query: Query): Promise<T[]> {
     refuseClosed()
-    const rows = await reader.read(query.text, query.values, { isLong: true })
+    const rows = await reader.read(query.text, query.values)
     if (!('through' in query)) return rows as T[]
     // The maps run in this thread, one in a turn of its loop, so that requests are answered in between.
     lastTurn = lastTurn.then(() => turn())

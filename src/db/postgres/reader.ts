@@ -1,16 +1,10 @@
-/** Reads on a few connections. Queries that arrive together share a pipeline: to wake a server costs more than to read a row. */
+/** Reads on a few connections: queries that arrive while all are busy share a pipeline. */
 import { coalesce } from '../coalesce.ts'
 import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
 import type { Slot } from './sessions.ts'
 
-type Job = Query & {
-  /** Whether nothing else shall wait for it. */
-  isLong: boolean
-  resolve: (rows: Row[]) => void
-  reject: (error: Error) => void
-  tries: number
-}
+type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => void; tries: number }
 
 /** Few, so that few queries wait behind a slow one. */
 const QUERIES_IN_PIPELINE = 8
@@ -21,13 +15,15 @@ const MAX_TRIES = 2
 
 export function createReader(slots: Slot[]) {
   const idleSlots = [...slots]
-  const waiting: Job[] = []
+  let waiting: Job[] = []
   const schedule = coalesce(dispatch)
   const wakeups: (() => void)[] = []
 
   function dispatch(): void {
     while (waiting.length > 0 && idleSlots.length > 0) {
-      const pipeline = waiting.splice(0, pipelineLength(waiting))
+      const fair = Math.ceil(waiting.length / idleSlots.length)
+      const pipeline = waiting.slice(0, Math.min(fair, QUERIES_IN_PIPELINE))
+      waiting = waiting.slice(pipeline.length)
       const slot = idleSlots.pop() as Slot
       void run(slot, pipeline).finally(() => {
         idleSlots.push(slot)
@@ -65,12 +61,12 @@ export function createReader(slots: Slot[]) {
   }
 
   return {
-    read: (text: string, values: Value[], { isLong = false } = {}): Promise<Row[]> =>
+    read: (text: string, values: Value[]): Promise<Row[]> =>
       new Promise((resolve, reject) => {
         if (waiting.length >= MAX_WAITING) {
           return reject(new StoreAway('too many reads are waiting'))
         }
-        waiting.push({ text, values, isLong, resolve, reject, tries: 0 })
+        waiting.push({ text, values, resolve, reject, tries: 0 })
         schedule()
       }),
     async idle(): Promise<void> {
@@ -82,10 +78,4 @@ export function createReader(slots: Slot[]) {
       await Promise.all(slots.map((slot) => slot.end()))
     },
   }
-}
-
-function pipelineLength(waiting: Job[]): number {
-  const next = waiting.slice(0, QUERIES_IN_PIPELINE)
-  const long = next.findIndex(({ isLong }) => isLong)
-  return long === -1 ? next.length : Math.max(1, long)
 }

@@ -103,18 +103,6 @@ test('a plan that a migration has outdated is made again, and nobody notices', a
   }
 })
 
-test('reads that arrive together share a connection, and wait for no scan', async (t) => {
-  const db = await open(t, await aPostgresDatabase())
-  const text = 'select pg_backend_pid() as pid'
-  const read = () => db.read(text)
-  const scan = () => db.scan({ text, values: [] })
-  const rows = await Promise.all([read(), read(), scan(), read(), read()])
-  const [first, second, scanned, third, fourth] = rows.map(([row]) => row?.pid)
-  assert.equal(first, second)
-  assert.equal(third, fourth)
-  assert.equal(new Set([first, scanned, third]).size, 3)
-})
-
 test('a connection that drops while idle is replaced, and nobody notices', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)

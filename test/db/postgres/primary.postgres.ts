@@ -99,10 +99,7 @@ suite('a primary and its standby', () => {
     const db = await open(t, url)
     const hints = await openPostgresHints(url, { hasOthers: () => true, onLost() {}, onBack() {} })
     t.after(() => hints.close())
-    // A scan has a connection of its own, so that many use them all.
-    const useAll = () =>
-      Array.from({ length: 20 }, () => db.scan({ text: 'select pg_sleep(0.02)', values: [] }))
-    await Promise.all(useAll())
+    await Promise.all(Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')))
     await db.write(note('before'))
     assert.ok((await query({ databaseUrl: primary }, USED)).length > 9)
     await promote()
@@ -114,7 +111,7 @@ suite('a primary and its standby', () => {
     await until('the former primary is left', async () => {
       await Promise.all([
         db.write(unit({ text: `update meta set value = 'y' where value = 'nobody'`, values: [] })),
-        ...useAll(),
+        ...Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')),
       ])
       return (await query({ databaseUrl: primary }, USED)).length === 0
     })
