@@ -1,6 +1,7 @@
 /** The context of a client's command: settings, output, SDK and signals. */
 import { createMayfly, type Mayfly, type PurchaseStore } from '../client/index.ts'
 import { systemClock } from '../lib/clock.ts'
+import { serviceOrigin } from '../lib/service-origin.ts'
 import { readOptions, serviceUrl } from '../service/config.ts'
 import { dataFolder } from './data-folder.ts'
 import {
@@ -108,12 +109,9 @@ export const isSameService = (one: string, other: string): boolean =>
 
 /** The address of a service. @throws CliError that names the option. */
 export function givenUrl(option: string, text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null
-  const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/'
-  if (!isPlain || url.search + url.hash + url.username + url.password !== '') {
-    throw misuse(`${option} must be an http or https URL without a path.`)
-  }
-  return url.origin
+  const origin = serviceOrigin(text)
+  if (origin === null) throw misuse(`${option} must be an http or https URL without a path.`)
+  return origin
 }
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

@@ -6,6 +6,7 @@ import type { CatchCapability } from '../catch/schema.ts'
 import { isId, isToken, type TokenKind } from '../lib/ids.ts'
 import { objectIn } from '../lib/json.ts'
 import { isPlanId, isProduct, type PlanId, SOLD_PRODUCTS } from '../lib/product-names.ts'
+import { serviceOrigin } from '../lib/service-origin.ts'
 import { parseWhisperCode } from '../protocol/whisper-code.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
 import type { WhisperCapability } from '../whisper/schema.ts'
@@ -94,7 +95,7 @@ export function parseKept(text: string): Kept | null {
   const file = text.length > MAX_FILE_CHARS ? null : objectIn(text)
   if (file?.mayfly !== VERSION) return null
   const { product, publicId, expiresAt, planId } = file
-  const baseUrl = serviceAddress(file.baseUrl)
+  const baseUrl = typeof file.baseUrl === 'string' ? serviceOrigin(file.baseUrl) : null
   if (!isProduct(product)) return null
   if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
   if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
@@ -116,17 +117,6 @@ export function parseKept(text: string): Kept | null {
   }
   const plan = planId === undefined ? {} : { planId }
   return { capability, baseUrl, ...plan } as unknown as Kept
-}
-
-/**
- * An HTTP address that tokens may be sent to, or null. No service has a path or a password in its address. An origin
- * has none of the line breaks without which a URL is read: they could steer what uses it as text, such as `curl -K`.
- */
-function serviceAddress(value: unknown): string | null {
-  if (typeof value !== 'string' || !URL.canParse(value)) return null
-  const { protocol, username, password, pathname, search, hash, origin } = new URL(value)
-  if (protocol !== 'https:' && protocol !== 'http:') return null
-  return pathname + username + password + search + hash === '/' ? origin : null
 }
 
 /** A time as the service writes it, which a terminal may show. */

@@ -1,6 +1,7 @@
 /** The settings of plain values: texts, numbers, choices, URLs and files. An error's message completes "<name> must be …". */
 import { readFileSync } from 'node:fs'
 import { messageOf } from '../../lib/errors.ts'
+import { serviceOrigin } from '../../lib/service-origin.ts'
 
 /** @param expected completes "must be …" for an empty value, or one with spaces. */
 export function text(expected: string): (value: string) => string {
@@ -28,14 +29,9 @@ export function oneOf<const T extends readonly string[]>(values: T): (value: str
 }
 
 export function baseUrl(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : null
-  const isPlain =
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    url.pathname === '/' &&
-    url.search + url.hash + url.username + url.password === ''
-  if (!isPlain) throw new Error('an http or https URL without path, query or credentials')
-  return url.origin
+  const origin = serviceOrigin(value)
+  if (origin === null) throw new Error('an http or https URL without path, query or credentials')
+  return origin
 }
 
 /** @param others the other values that the setting accepts, for the sentence. */
