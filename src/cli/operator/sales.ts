@@ -56,10 +56,20 @@ const shownEntry = (entry: Entry) => ({
   refundReason: entry.is_refund === 1 ? entry.reason : null,
 })
 
+const COLUMNS = [
+  'time',
+  'product',
+  'plan',
+  'sats',
+  'paymentHash',
+  'network',
+  'refundReason',
+] as const
+
 /** As RFC 4180 has it, with a head. */
 const CSV = {
-  head: csvLine(['time', 'product', 'plan', 'sats', 'paymentHash', 'network', 'refundReason']),
-  line: (entry: Shown) => csvLine(Object.values(entry).map((value) => value ?? '')),
+  head: csvLine(COLUMNS),
+  line: (entry: Shown) => csvLine(COLUMNS.map((column) => entry[column] ?? '')),
 }
 
 const JSON_LINES = { head: '', line: (entry: Shown) => `${JSON.stringify(entry)}\n` }
