@@ -7,6 +7,7 @@ import type { Alerts } from '../alerts/alerts.ts'
 import type { ServiceClock } from '../db/clock.ts'
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import { alone, type InTurn } from '../db/leases.ts'
+import { equalBytes } from '../lib/bytes.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { SwitchOwner } from '../switches/switches.ts'
 import { alertOf } from './alerts.ts'
@@ -218,4 +219,4 @@ const isSignal = ({ kind }: PulseEvent): boolean =>
 
 /** A ping was let in by a token that may have been replaced since. */
 const hasSameToken = (one: MonitorRow, other: MonitorRow): boolean =>
-  Buffer.compare(one.ping_token_hash, other.ping_token_hash) === 0
+  equalBytes(one.ping_token_hash, other.ping_token_hash)
